@@ -18,7 +18,7 @@ import { noTraces } from "../src/traces.ts";
 
 /**
  * The real API over the real embedded database, without a worker that would carry out what is created.
- * A process of its own, so that the load is not made by the process that bears it. Told apart by IPC.
+ * A separate process, so that the load is not made by the process that bears it. It reports its address by IPC.
  */
 export interface ApiServerReady {
   readonly url: string;

@@ -2,9 +2,9 @@ import Fastify from "fastify";
 import pg from "pg";
 
 /**
- * What somebody would write who takes in webhooks alone: the same HTTP server as ours, its own reading of JSON, and one insert of the
- * payload under the delivery's id, committed before the answer, by a pool as large as ours. No signature, no condition, no queue.
- * A process of its own; the database's address is its argument. Told apart by IPC.
+ * A minimal server that only takes in webhooks: the same HTTP server as ours, its own reading of JSON, and one insert
+ * of the payload under the delivery's id, committed before the answer, by a pool as large as ours. No signature, no
+ * condition, no queue. A separate process; the database's address is its argument. It reports its address by IPC.
  */
 async function serve(databaseUrl: string): Promise<void> {
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 20 });

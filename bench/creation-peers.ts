@@ -5,9 +5,9 @@ import { PgBoss } from "pg-boss";
 import { z } from "zod";
 
 /**
- * What somebody would write who takes in prompts alone, with the same HTTP server and the same checking of fields as ours: `/bare` commits
- * two rows in a transaction, `/boss` gives a job to pg-boss. No key, no limit, no event, no audit.
- * A process of its own; the database's address is its argument. Told apart by IPC.
+ * A minimal server that only takes in prompts, with the same HTTP server and the same checking of fields as ours:
+ * `/bare` commits two rows in a transaction, `/boss` gives a job to pg-boss. No key, no limit, no event, no audit. A
+ * separate process; the database's address is its argument. It reports its address by IPC.
  */
 async function serve(databaseUrl: string): Promise<void> {
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 20 });

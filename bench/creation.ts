@@ -6,9 +6,9 @@ import { poster } from "./poster.ts";
 import { startServed } from "./served.ts";
 
 /**
- * Session creation and automation trigger over HTTP, beside what somebody would write with the same HTTP server: a bare transaction of
- * two rows, and a job of pg-boss, in the same PostgreSQL. Each server is a process of its own, and the load another. The ways are
- * interleaved, so that a noisy machine hits all alike.
+ * Session creation and automation trigger over HTTP, beside minimal servers with the same HTTP server: a bare
+ * transaction of two rows, and a job of pg-boss, in the same PostgreSQL. Each server is a process of its own, and the
+ * load another. The ways are interleaved, so that a noisy machine hits all alike.
  *
  *   npm run bench:creation
  */

@@ -40,7 +40,7 @@ interface Definition {
   readonly definition: string;
 }
 
-/** @param say is told of each step that takes long */
+/** @param say called for each step that takes long */
 export async function fill(url: string, rows: number, say: (text: string) => void): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();

@@ -66,22 +66,22 @@ export async function manyListeners({ url, databaseUrl }: ApiServerReady, post: 
   let n = 0;
   const issue = (): Promise<void> =>
     deliver("issues", { ...opened, issue: { ...opened["issue"], id: (n += 1), number: n } })();
-  const told = [];
+  const lines = [];
   for (const concurrency of [1, 32]) {
     for (const [what, work] of [
       ["that all list", issue],
       ["that none lists", deliver("push", push)],
     ] as const) {
       const { perSecond, p50Ms, p99Ms } = summarize(await load(work, { concurrency, durationMs: 4_000 }), 4_000);
-      told.push(
+      lines.push(
         `  an event ${what}, ${concurrency} at once: ${perSecond.toFixed(0)} a second, p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms\n`,
       );
     }
   }
-  told.push(await decideOne(database, issue));
+  lines.push(await decideOne(database, issue));
   await database.close();
   await rm(directory, { recursive: true });
-  return `${listeners} automations that listen to one connection:\n${told.join("")}`;
+  return `${listeners} automations that listen to one connection:\n${lines.join("")}`;
 }
 
 /** As the API would write them, each with a condition of its own. */

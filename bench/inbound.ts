@@ -8,12 +8,13 @@ import { poster, type Post } from "./poster.ts";
 import { familyCpuMs, startServed, type Served } from "./served.ts";
 
 /**
- * Deliveries to a webhook over HTTP, beside what somebody would write who only wants to keep them: another process with the same HTTP
- * server (Fastify) over the same PostgreSQL, with a pool as large, which reads the same JSON and makes one insert of it under the
- * delivery's id, committed as durably as ours before it answers (bare-server.ts). Neither runs in the process that makes the load, and
- * they are measured in turn, round by round, so that what else the machine does meets both. Beyond the bare insert, ours finds the
- * trigger, checks the signature, limits the rate and the queue, notes the delivery's keys, queues a job, tells webhooks and workers of
- * it, and writes the request into log, metrics and audit log.
+ * Deliveries to a webhook over HTTP, beside a minimal server that only stores them: another process with the same HTTP
+ * server (Fastify) over the same PostgreSQL, with a pool as large, which reads the same JSON and makes one insert of it
+ * under the delivery's id, committed as durably as ours before it answers (bare-server.ts). Neither runs in the process
+ * that makes the load, and they are measured in turn, round by round, so that what else the machine does meets both.
+ * Beyond the bare insert, ours finds the trigger, checks the signature, limits the rate and the queue, notes the
+ * delivery's keys, queues a job, tells webhooks and workers of it, and writes the request into log, metrics and audit
+ * log.
  *
  * The last two columns are the processor time, in ms, that one delivery takes of the HTTP server's process and of the database's (Linux):
  * they say more than the throughput if others use the machine.

@@ -32,9 +32,9 @@ const early = new Map<string, number>();
 
 function picked(id: string): void {
   const now = performance.now();
-  const told = waiting.get(id);
-  if (told === undefined) early.set(id, now);
-  else told(now);
+  const resolve = waiting.get(id);
+  if (resolve === undefined) early.set(id, now);
+  else resolve(now);
   waiting.delete(id);
 }
 

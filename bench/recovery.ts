@@ -79,7 +79,7 @@ function severable(database: Database) {
       await gate();
       return database.transaction(work);
     },
-    listen: (channel, told) => database.listen(channel, (payload) => void (isDead || told(payload))),
+    listen: (channel, heard) => database.listen(channel, (payload) => void (isDead || heard(payload))),
   };
   return {
     link,

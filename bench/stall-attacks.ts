@@ -19,7 +19,7 @@ export interface Harm {
 }
 
 export interface Attack {
-  /** MiB of the one body, line or file that it is about; what it takes in memory is told in proportion to it. */
+  /** MiB of the one body, line or file that it is about; its memory use is given in proportion to it. */
   readonly mebibytes: number;
   readonly act: (harm: Harm) => Promise<void>;
 }

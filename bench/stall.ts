@@ -54,7 +54,7 @@ function read(file: string): string {
   }
 }
 
-/** Asks again and again, on one connection, until told to stop. @returns how long each took, in ms */
+/** Sends requests on one connection until it is stopped. @returns how long each took, in ms */
 function watchHealth(url: string): () => Promise<number[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const took: number[] = [];

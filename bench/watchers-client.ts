@@ -1,6 +1,9 @@
 import { request } from "node:http";
 
-/** Holds streams of events open, and tells of each event that a watcher reads. A process of its own, told by IPC. */
+/**
+ * Holds streams of events open, and reports each event that a watcher reads. A separate process, which gets its orders
+ * by IPC.
+ */
 export interface WatchOrder {
   readonly url: string;
   readonly key: string;

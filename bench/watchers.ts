@@ -37,7 +37,7 @@ function residentMebibytes(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB/mu.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
 }
 
-interface Told {
+interface Watched {
   /** The server's process. */
   readonly pid: number;
   readonly url: string;
@@ -47,7 +47,7 @@ interface Told {
 }
 
 /** Commits one event. @returns when */
-async function tell({ database }: Told, session: string, round: number): Promise<number> {
+async function tell({ database }: Watched, session: string, round: number): Promise<number> {
   await database.transaction((transaction) =>
     appendEvents(transaction, session, [{ type: "notice", data: { level: "warning", text: `round ${round}` } }]),
   );
@@ -60,11 +60,11 @@ interface Plan {
   readonly name: string;
   readonly sessions: readonly string[];
   /** One event each, with so long between. */
-  readonly told: readonly string[];
+  readonly sessionOfRound: readonly string[];
   readonly pauseMs: number;
 }
 
-async function measure(told: Told, plan: Plan): Promise<string[]> {
+async function measure(watched: Watched, plan: Plan): Promise<string[]> {
   const from = Array.from({ length: Math.ceil(watchers / portsEach) }, (_, index) => `127.0.0.${index + 2}`);
   const client = fork(join(import.meta.dirname, "watchers-client.ts"));
   const opened = performance.now();
@@ -76,17 +76,17 @@ async function measure(told: Told, plan: Plan): Promise<string[]> {
     else reports.set(report.round, [...(reports.get(report.round) ?? []), ...report.at]);
   });
   const sessions = Array.from({ length: watchers }, (_, index) => plan.sessions[index % plan.sessions.length] ?? "");
-  client.send({ url: told.url, key: benchKey, sessions, from } satisfies WatchOrder);
+  client.send({ url: watched.url, key: benchKey, sessions, from } satisfies WatchOrder);
   await open;
   const openMs = performance.now() - opened;
   await pause(3_000);
-  const each = ((residentMebibytes(told.pid) - told.bareMebibytes) * 1024) / watchers;
+  const each = ((residentMebibytes(watched.pid) - watched.bareMebibytes) * 1024) / watchers;
   const committed: number[] = [];
-  for (const [round, session] of plan.told.entries()) {
-    committed.push(await tell(told, session, round));
+  for (const [round, session] of plan.sessionOfRound.entries()) {
+    committed.push(await tell(watched, session, round));
     await pause(plan.pauseMs);
   }
-  const expected = (watchers / plan.sessions.length) * plan.told.length;
+  const expected = (watchers / plan.sessions.length) * plan.sessionOfRound.length;
   const count = (): number => [...reports.values()].reduce((sum, at) => sum + at.length, 0);
   for (let waited = 0; count() < expected && waited < 60; waited += 1) await pause(1_000);
   const took = [...reports].flatMap(([round, at]) => at.map((time) => time - (committed[round] ?? Number.NaN)));
@@ -113,19 +113,24 @@ try {
     const session = newSession({ prompt: "Fix the test", repositories: [], sandboxed: true });
     sessions.push((await createSession(database, organizationId, session)).id);
   }
-  const told: Told = { pid, url: ready.url, database, bareMebibytes: residentMebibytes(pid) };
+  const watched: Watched = { pid, url: ready.url, database, bareMebibytes: residentMebibytes(pid) };
   const [one = "", ...many] = sessions;
   const plans: Plan[] = [
-    { name: "all on one session", sessions: [one], told: Array.from({ length: rounds }, () => one), pauseMs: 5_000 },
+    {
+      name: "all on one session",
+      sessions: [one],
+      sessionOfRound: Array.from({ length: rounds }, () => one),
+      pauseMs: 5_000,
+    },
     {
       name: `over ${many.length} sessions, ${spreadPerSecond} events a second`,
       sessions: many,
-      told: Array.from({ length: spreadEvents }, (_, index) => many[(index * 7) % many.length] ?? ""),
+      sessionOfRound: Array.from({ length: spreadEvents }, (_, index) => many[(index * 7) % many.length] ?? ""),
       pauseMs: 1_000 / spreadPerSecond,
     },
   ];
   const lines: string[][] = [];
-  for (const plan of plans) lines.push(await measure(told, plan));
+  for (const plan of plans) lines.push(await measure(watched, plan));
   const head = ["", "watchers", "opened in s", "KiB each", "events read", "p50 ms", "p99 ms", "slowest ms"];
   process.stdout.write(`${machine()}\n\n${table(head, lines)}`);
   await database.close();

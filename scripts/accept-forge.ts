@@ -24,7 +24,7 @@ import { acceptLoop, type LoopSubject } from "./loop-acceptance.ts";
 const usage =
   "usage: FORGE_TOKEN=… npm run accept:forge -- --kind azure|github|gitlab|gitea|bitbucket|bitbucketDataCenter [--username <name>] [--web-url <url>] [--api-url <url>] [--lag <seconds>] [--label <name>]… [--reviewer <name>]… [--assignee <name>]… [--loop <URL of Offstage, whose key is in OFFSTAGE_API_KEY> [--mention <word>] [--turn <seconds>] [--reviewer-username <name>]] <repository URL>";
 
-/** Where each kind has its API; Azure DevOps beside its repositories. */
+/** The API's address of each kind; Azure DevOps has it beside its repositories. */
 const apis = {
   azure: "",
   github: "/api/v3",

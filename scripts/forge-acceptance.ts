@@ -41,7 +41,7 @@ async function expectAll(trial: Trial, expect: Expect, [one = "", two = ""]: rea
 
   await expect("the forge says that the token may push and open pull requests", async () => {
     const access = await forge.readAccess(address, one, signal);
-    same(access?.readOnly ?? null, null, "why nobody can push");
+    same(access?.readOnly ?? null, null, "why it is read-only");
     unless(access?.mayPush === false, "the token may not push");
     unless(access?.hasPullRequests === false, "pull requests are turned off");
   });
@@ -77,12 +77,14 @@ async function expectAll(trial: Trial, expect: Expect, [one = "", two = ""]: rea
     await trial.close(opened[0].number);
   });
   await expect("a branch that is not there is refused in the forge's words", () => refused(trial, `${one}-not-there`));
-  await expect("a reviewer who does not exist is told, and nothing else happens", () => refusedReviewer(trial, number));
+  await expect("a reviewer who does not exist is reported, and nothing else happens", () =>
+    refusedReviewer(trial, number),
+  );
   await expectFeedback(trial, expect, { number, sha: second }, trial.subject.additions ?? []);
   await expectAfterClose(trial, expect, one, { number, first, second });
 }
 
-/** What holds of a pull request that somebody closed. */
+/** The expectations of a pull request that was closed by hand. */
 async function expectAfterClose(
   trial: Trial,
   expect: Expect,

@@ -27,7 +27,10 @@ export interface LoopSubject extends Subject {
     /** How long one turn may take, in ms. */
     readonly turnMs: number;
   };
-  /** A second person, who may write too: most forges let nobody ask for changes of what is their own. Null: no review is tried. */
+  /**
+   * A second person, who may write too: most forges allow no author to ask for changes of their own pull request. Null:
+   * no review is tried.
+   */
   readonly reviewer: Subject["settings"] | null;
 }
 
@@ -91,8 +94,8 @@ interface Loop {
   create(prompt: string): Promise<string>;
   readSession(): Promise<SessionDetail>;
   untilOver(): Promise<SessionDetail>;
-  /** What the session was told, one message for each turn after the first. */
-  told(): Promise<readonly string[]>;
+  /** The session's messages, one for each turn after the first. */
+  messages(): Promise<readonly string[]>;
   turns(): Promise<number>;
   /** Until the pull request has another commit than the last one that was looked for. @param moreMs beside the time of one turn */
   untilPushed(moreMs?: number): Promise<void>;
@@ -124,7 +127,7 @@ function createLoop(subject: LoopSubject, trial: Trial): Loop {
       (await client.session.create({ prompt, repositories: [repositoryUrl], targetBranch: target })).id,
     readSession,
     untilOver: () => until(offstage.turnMs, readSession, ({ status }) => isOver(status)),
-    told: async () => (await events()).flatMap((event) => (event.type === "message.user" ? [event.data.text] : [])),
+    messages: async () => (await events()).flatMap((event) => (event.type === "message.user" ? [event.data.text] : [])),
     turns: async () => (await events()).filter(({ type }) => type === "agent.started").length,
     async untilPushed(moreMs = 0) {
       at.headSha = (await until(offstage.turnMs + moreMs, readHead, (now) => now !== at.headSha)) ?? "";
@@ -160,7 +163,7 @@ function commented(loop: Loop): readonly Step[] {
   let comment = "";
   return [
     [
-      "somebody comments on it, and calls Offstage",
+      "a person comments on it, and calls Offstage",
       async () => {
         at.turns += 1;
         comment = await forge.comment(at.number, called("two"));
@@ -184,7 +187,7 @@ function commented(loop: Loop): readonly Step[] {
     [
       "its own answer and commit start nothing",
       async () => {
-        // By then the forge has told of them.
+        // By then the forge has delivered them.
         await pause(Math.min(subject.lagMs, 10_000));
         same([(await readSession()).status, await turns()], ["completed", at.turns], "its status and turns");
         same((await answers()).length, 1, "how many answers there are");
@@ -199,7 +202,7 @@ function inThread(loop: Loop, threads: LoopThreads): readonly Step[] {
   const replies = async () => (await threads.replies(at.number, thread)).filter(isAnswer);
   return [
     [
-      "somebody calls Offstage in a thread on a line of the change",
+      "a person calls Offstage in a thread on a line of the change",
       async () => {
         at.turns += 1;
         thread = await threads.begin(at.number, { path: file, sha: at.headSha }, called("of the thread"));
@@ -212,7 +215,7 @@ function inThread(loop: Loop, threads: LoopThreads): readonly Step[] {
         await untilPushed();
         await untilOver();
         requireAnswer(loop, await until(subject.lagMs + 30_000, replies, ({ length }) => length > 0));
-        // By then the forge has told of the answer.
+        // By then the forge has delivered the answer.
         await pause(Math.min(subject.lagMs, 10_000));
         same([await turns(), (await replies()).length], [at.turns, 1], "turns and answers");
       },
@@ -222,7 +225,7 @@ function inThread(loop: Loop, threads: LoopThreads): readonly Step[] {
 
 /** @param reviewer the forge as the second person */
 function reviewed(loop: Loop, reviewer: LoopForge): readonly Step[] {
-  const { at, file, untilOver, untilPushed, turns, told } = loop;
+  const { at, file, untilOver, untilPushed, turns, messages } = loop;
   return [
     [
       "a review that asks for changes becomes one turn and a commit, without a mention",
@@ -232,14 +235,14 @@ function reviewed(loop: Loop, reviewer: LoopForge): readonly Step[] {
         await untilPushed();
         await untilOver();
         same(await turns(), at.turns, "its turns");
-        unless((await told()).at(-1)?.includes("of the review") !== true, "it was not told what the review says");
+        unless((await messages()).at(-1)?.includes("of the review") !== true, "its message lacks the review's text");
       },
     ],
   ];
 }
 
 function checked(loop: Loop, failCheck: NonNullable<LoopForge["failCheck"]>): readonly Step[] {
-  const { at, subject, untilOver, turns, told, lookAtHead } = loop;
+  const { at, subject, untilOver, turns, messages, lookAtHead } = loop;
   const name = "offstage-acceptance";
   return [
     [
@@ -253,8 +256,8 @@ function checked(loop: Loop, failCheck: NonNullable<LoopForge["failCheck"]>): re
         await until(subject.offstage.turnMs + askedWithinMs, turns, (found) => found >= at.turns);
         await untilOver();
         same(await turns(), at.turns, "its turns");
-        const last = (await told()).at(-1) ?? "";
-        unless(!last.includes(name), `it was not told of ${name}, but: ${last.slice(0, 500)}`);
+        const last = (await messages()).at(-1) ?? "";
+        unless(!last.includes(name), `its message does not name ${name}: ${last.slice(0, 500)}`);
       },
     ],
   ];
@@ -294,7 +297,7 @@ function ended({ at, trial, subject, forge, called, readSession, answers, turns 
       },
     ],
     [
-      "who calls Offstage after that is told so, and nothing is started",
+      "a person who calls Offstage after that gets an answer that says so, and nothing is started",
       async () => {
         await forge.comment(at.number, called("too late"));
         // GitLab and others list what is said in threads beside the rest.

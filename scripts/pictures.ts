@@ -39,7 +39,7 @@ const { offstage, client } = await startInProcess(world, {
   // On a busy machine the session takes long: its film has no pauses.
   OFFSTAGE_LEASE_SECONDS: "60",
   OFFSTAGE_STALL_SECONDS: "600",
-  // That nobody asks the real one.
+  // So that no request goes to the real one.
   OFFSTAGE_FORGES: JSON.stringify([{ kind: "github", webUrl: "https://github.com", apiUrl: forge.apiUrl }]),
 });
 

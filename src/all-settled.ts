@@ -1,6 +1,6 @@
 /**
- * Waits for all promises, also if one rejects, so that nothing of theirs goes on afterwards.
- * @returns what they gave
+ * Waits for all promises, also if one rejects, so that no work continues afterwards.
+ * @returns their values
  * @throws the reason of the first of the list that rejected
  */
 export async function allSettled<const Values extends readonly unknown[]>(promises: {

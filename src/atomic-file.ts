@@ -15,8 +15,8 @@ export interface AtomicFile {
 }
 
 /**
- * Writes a file, in place of the one that may be there: whoever reads it, and whenever the process ends, finds the old
- * content or the new, never a part. There may be one writer of a path at a time.
+ * Writes a file, or replaces it: a reader, also after a crash, finds the old content or the new, never a part. There
+ * may be one writer of a path at a time.
  */
 export async function replaceFile(path: string, content: string, options: AtomicFile = {}): Promise<void> {
   // One name, so that a process that is killed again and again leaves one file.

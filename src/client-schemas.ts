@@ -23,8 +23,9 @@ import { sessionDetailSchema } from "./domain/sessions/session.ts";
 import { listedShareSchema, shareSchema } from "./domain/sessions/share.ts";
 import { deliverySchema, webhookSchema } from "./domain/webhooks/webhook.ts";
 
-// The form of each answer of the API, by the names that src/client.ts knows them by: a module of its own, so that the web app loads
-// it during its first request and not before its first picture. Each `…Page` is the answer of that noun's list.
+// The form of each answer of the API, by the names that src/client.ts knows them by: a separate module, so that the web
+// app loads it during its first request and not before its first picture. Each `…Page` is the answer of that noun's
+// list.
 
 export { agentListSchema } from "./domain/agents/agent.ts";
 export { automationFilesSchema, automationTemplatesSchema } from "./domain/automations/automation-file.ts";
@@ -65,7 +66,7 @@ export { createdShareSchema, shareSchema } from "./domain/sessions/share.ts";
 export { systemHealthSchema } from "./domain/system/health.ts";
 export { createdWebhookSchema, deliveryDetailSchema, webhookSchema } from "./domain/webhooks/webhook.ts";
 
-/** Of a ledger's entry that was replayed: a job, or what came of its event. */
+/** Of a ledger's entry that was replayed: a job, or the outcome of its event. */
 export const replayedSchema = z.union([queuedJobSchema, receivedSchema]);
 export const subscriptionsPage = pageSchema("subscriptions", subscriptionSchema);
 export const testedNoticesSchema = z.object({ deliveries: z.number().int() });
@@ -98,7 +99,7 @@ export const findingsSchema = z.object({ allowedFindings: z.array(allowedFinding
 export const githubAppFormSchema = z.object({ formUrl: z.string() });
 export const signedInSchema = z.object({ organizationId: z.string() });
 export const emptySchema = z.object({});
-/** A session that is gone, as a stream tells. */
+/** A deleted session, as a stream reports it. */
 export const deletedSchema = z.object({ id: z.string() });
-/** What every event has, those of a newer server too. */
+/** The fields of every event, also of a newer server's. */
 export const numberedSchema = z.object({ seq: z.number().int() });

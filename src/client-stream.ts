@@ -2,7 +2,7 @@ import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { OffstageError } from "./domain/errors/errors.ts";
 import { backoffMs } from "./domain/time/backoff.ts";
 
-// A module of its own, so that the web app loads it with its first stream and not before its first picture.
+// A separate module, so that the web app loads it with its first stream and not before its first picture.
 
 /** Pauses before a lost stream is asked for again. */
 const reconnecting = { fromMs: 200, toMs: 10_000, jitter: 0.5 };
@@ -12,7 +12,7 @@ function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }
 
-/** What is sent with each request of a stream, and what an answer is that refuses it, or is none of Offstage's. */
+/** How a stream's requests are sent, and the errors for an answer that refuses one, or is not Offstage's. */
 export interface Sent {
   readonly headers: Record<string, string>;
   readonly send: typeof fetch;
@@ -20,7 +20,7 @@ export interface Sent {
   readonly strange: (response: Response) => OffstageError;
 }
 
-/** How long a stream is read, and who hears of its connection. */
+/** How long a stream is read, and callbacks for its connection. */
 interface Reading {
   readonly signal?: AbortSignal;
   /** Called when the connection is made and when it is lost. */

@@ -34,7 +34,7 @@ it.each([
   ["line feeds", "\n"],
   ["carriage returns and line feeds", "\r\n"],
   ["carriage returns", "\r"],
-])("an event stream is read whose lines end in %s, wherever it is cut", async (_name, end) => {
+])("an event stream is read whose lines end in %s, in any chunks", async (_name, end) => {
   const first = event(1);
   const second = event(2);
   const half = second.indexOf('"type"');
@@ -63,8 +63,9 @@ it.each([
   expect(heard).toEqual([1, 2]);
 });
 
-it("no character of an event's text makes the client lose the event, wherever the stream is cut", async () => {
-  // What some reader of lines takes for a line's end or drops, and what takes several bytes. Escaped by JSON or not, each must arrive.
+it("no character of an event's text makes the client lose the event, in any chunks", async () => {
+  // Characters that some readers of lines treat as line ends or drop, and multi-byte ones. Escaped by JSON or not, each
+  // must arrive.
   const texts = [
     "\n",
     "\r",
@@ -100,7 +101,7 @@ it("no character of an event's text makes the client lose the event, wherever th
   expect(heard).toEqual(texts);
 });
 
-it("an event that a newer server has is passed over, and the others are told", async () => {
+it("an event that only a newer server has is skipped, and the others are emitted", async () => {
   const url = await serving((response) => {
     const unknown = JSON.stringify({ seq: 2, createdAt: "2026-11-22T12:00:00.000Z", type: "session.dreamt", data: {} });
     for (const data of [event(1), unknown, event(3)]) response.write(`data: ${data}\n\n`);

@@ -70,7 +70,7 @@ export interface SessionPageOf extends PageOf {
   readonly archived?: "true" | "false" | "all" | undefined;
   /** Why they need a person: any of these. */
   readonly attention?: AttentionReason | "any" | readonly AttentionReason[] | undefined;
-  /** Only those with an outcome that the caller has not looked at. */
+  /** Only those that are unread for the caller. */
   readonly unread?: "true" | undefined;
 }
 
@@ -146,7 +146,7 @@ export function createClient({
   }
 
   return {
-    /** An operation that has no word of its own below, by the name of its answer's form. */
+    /** An operation that has no method below, by the name of its answer's form. */
     call,
     session: {
       create: (body: z.input<typeof createSessionSchema>, options?: CreateOptions) =>
@@ -175,7 +175,7 @@ export function createClient({
         call("sessionDetailSchema", `/session/${id}/message/${messageId}/withdraw`, {}),
       labels: (id: string, body: z.input<typeof changeLabelsSchema>) =>
         call("sessionDetailSchema", `/session/${id}/labels`, body),
-      /** Counts the caller's own sessions that are over and were not looked at. */
+      /** Counts the caller's own ended sessions that are unread. */
       unread: () => call("unreadSchema", "/session/unread"),
       markRead: (id: string) => call("emptySchema", `/session/${id}/read`, {}),
       markAllRead: () => call("emptySchema", "/session/read-all", {}),
@@ -206,7 +206,7 @@ export function createClient({
       /** The prompt that this event would produce. */
       preview: (keyOrId: string, event: EventContext) =>
         call("automationPreviewSchema", `/automation/${keyOrId}/preview`, { event }),
-      /** What would come of an event, by a draft or a saved automation: the prompt, and what each trigger makes of it. */
+      /** Previews an event with a draft or a saved automation: the prompt, and each trigger's decision. */
       previewDraft: (body: z.input<typeof previewDraftSchema>) => call("previewSchema", "/automation/preview", body),
       templates: () => call("automationTemplatesSchema", "/automation/template/list"),
       trigger: (keyOrId: string, event: EventContext, options?: CreateOptions) =>
@@ -277,12 +277,12 @@ export function createClient({
       list: (page: PageOf & { readonly outcome?: string | undefined } = {}) =>
         call("auditPage", `/audit/list${query({ ...page })}`),
     },
-    /** What came of the organization's sessions. */
+    /** Figures of the organization's sessions. */
     insight: {
       figures: (asked: z.input<typeof insightQuerySchema> = {}) =>
         call("insightSchema", `/insight/figures${query({ ...asked })}`),
       csv: (asked: z.input<typeof insightQuerySchema> = {}) => text(`/insight/csv${query({ ...asked })}`),
-      /** Where a signed-in browser gets that as a file. */
+      /** The address at which a signed-in browser downloads that as a file. */
       csvAddress: (asked: z.input<typeof insightQuerySchema> = {}) => `${baseUrl}/insight/csv${query({ ...asked })}`,
     },
     job: {
@@ -291,7 +291,7 @@ export function createClient({
       cancel: (id: string) => call("jobSchema", `/job/${id}/cancel`, {}),
     },
     agent: { list: () => call("agentListSchema", "/agent/list") },
-    /** Who asks, and what they may do. */
+    /** The caller, and their scopes. */
     me: () => call("meSchema", "/me"),
     repository: {
       /** Allows the sandboxes of the repository's sessions to reach a host, written `<host>:<port>`. */
@@ -321,7 +321,7 @@ export function createClient({
       list: (page: PageOf & { readonly automationId?: string; readonly outcome?: LedgerOutcome } = {}) =>
         call("ledgerPage", `/ledger/list${query({ ...page })}`),
       get: (id: string) => call("ledgerEntrySchema", `/ledger/${id}`),
-      /** What is triggered again is a new job; an event that is decided again is a new entry. */
+      /** A repeated trigger is a new job; an event that is decided again is a new entry. */
       replay: (id: string) => call("replayedSchema", `/ledger/${id}/replay`, {}),
     },
     webhook: {
@@ -346,7 +346,7 @@ export function createClient({
       list: (page: PageOf = {}) => call("grantsPage", `/grant/list${query({ ...page })}`),
       revoke: (id: string) => call("grantSchema", `/grant/${id}/revoke`, {}),
     },
-    /** What a program asks the signed-in person for. */
+    /** A program's request to the signed-in person. */
     oauthRequest: {
       get: (id: string) => call("consentSchema", `/oauth/request/${id}`),
       /** The browser goes on at `redirectUrl`. */
@@ -359,7 +359,7 @@ export function createClient({
       list: (page: PageOf = {}) => call("loginsPage", `/login/list${query({ ...page })}`),
       revoke: (id: string) => call("loginSchema", `/login/${id}/revoke`, {}),
     },
-    /** What happens to the list of sessions from now on. */
+    /** Changes of the list of sessions from now on. */
     streamSessions: (options: Omit<StreamOptions, "after"> = {}) =>
       streamSessions(`${baseUrl}/session/changes`, { headers, schemas, send, refusal, strange, ...options }),
     streamEvents: (id: string, options: StreamOptions = {}) =>
@@ -410,7 +410,10 @@ async function* streamEvents(
   }
 }
 
-/** Something that happened to the list of sessions; `reset`: it is to be read anew, as what happened before is not known. */
+/**
+ * Something that happened to the list of sessions; `reset`: the list must be read again, since earlier changes are not
+ * known.
+ */
 export type SessionChange =
   | { readonly type: "reset" }
   | { readonly type: "session"; readonly session: SessionDetail }

@@ -51,7 +51,7 @@ const terminal: Terminal = {
   signal: stopping.signal,
 };
 
-/** Each loads what it needs, and no more: `run` is only a client, and `start` needs nothing of the others. */
+/** Each loads only the modules that it needs: `run` is only a client, and `start` needs none of the others'. */
 const commands: Commands = {
   start,
   async doctor(flags) {
@@ -151,7 +151,7 @@ const commands: Commands = {
   },
 };
 
-/** The settings of a command other than `start`. Says which data folder it chose if nobody named one. */
+/** The settings of a command other than `start`. Prints the chosen data folder if none was named. */
 function configOf(flags: ServerFlags): ReturnType<typeof readConfig> {
   const config = readConfig(process.env, flags);
   if (!config.dataIsNamed)

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 const observability = JSON.stringify(join(import.meta.dirname, "observability.ts"));
 
-/** What a process prints that logs so. */
+/** The output of a process that runs these statements. */
 function logged(statements: string): string {
   const source = `import { createLogger, maskErrors } from ${observability};
     const hide = (secret) => (text) => text.replaceAll(secret, "[secret]");
@@ -14,7 +14,7 @@ function logged(statements: string): string {
   });
 }
 
-test("no known secret is in a line, wherever it stands", () => {
+test("no known secret is in a line, at any position", () => {
   const line = logged(
     `createLogger("info", hide("server-secret")).info({ url: "/x?server-secret", err: new Error("server-secret") }, "server-secret");`,
   );
@@ -38,7 +38,7 @@ test("headers that carry a key are left out", () => {
   expect(line).not.toContain("key-to-look-for");
 });
 
-test("what a library hangs onto an error is left out, its code is told", () => {
+test("fields that a library adds to an error are left out, its code is logged", () => {
   const line = logged(
     `const connection = { password: "password-to-look-for" };
     connection.pool = { connection };

@@ -38,7 +38,7 @@ const levelNames: Readonly<Record<number, string>> = {
   60: "FATAL",
 };
 
-/** What pino and `errorFields` put into a line, with fields of the caller's. */
+/** The fields of a line by pino and `errorFields`, with the caller's. */
 interface LogLine extends Readonly<Record<string, unknown>> {
   readonly level: number;
   readonly time: number;

@@ -31,7 +31,7 @@ test("traces that are off have no spans, and the work is done all the same", asy
 
 const settings = { endpoint: "http://127.0.0.1:1", headers: {}, serviceName: "x" };
 
-test("a share of nothing is told on, so that other nodes send nothing of it either", async () => {
+test("a share of nothing is propagated, so that other nodes send no spans of it either", async () => {
   const none = await createTraces({ ...settings, share: 0 }, () => undefined);
   const span = none.begin("x");
   expect(span?.traceParent).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/u);
@@ -39,10 +39,10 @@ test("a share of nothing is told on, so that other nodes send nothing of it eith
   await none.close();
 });
 
-test("a receiver that is not there is told of, and keeps nobody from stopping", async () => {
-  const told: Error[] = [];
-  const sending = await createTraces({ ...settings, share: 1 }, (error) => told.push(error));
+test("an unreachable receiver is reported, and does not keep the process from stopping", async () => {
+  const errors: Error[] = [];
+  const sending = await createTraces({ ...settings, share: 1 }, (error) => errors.push(error));
   await sending.span("x", {}, () => Promise.resolve());
   await sending.close();
-  expect(told).toHaveLength(1);
+  expect(errors).toHaveLength(1);
 });

@@ -46,7 +46,7 @@ export const noTraces: Traces = {
   close: () => Promise.resolve(),
 };
 
-/** Where and how spans are sent. */
+/** The receiver of spans, and the settings for it. */
 export interface TraceSettings {
   /** Base address of an OTLP receiver over HTTP, without `/v1/traces`. */
   readonly endpoint: string;
@@ -62,7 +62,7 @@ const gatherMs = 1_000;
 
 /**
  * Makes tracing that sends spans as OTLP in JSON over HTTP (https://opentelemetry.io/docs/specs/otlp/).
- * @param settings null: tracing is off, and nothing of OpenTelemetry is loaded
+ * @param settings null: tracing is off, and OpenTelemetry is not loaded
  * @param failed called with the error if spans could not be sent, and again only after a success
  */
 export async function createTraces(settings: TraceSettings | null, failed: (error: Error) => void): Promise<Traces> {

@@ -126,7 +126,7 @@ describe("the check itself", () => {
     ]);
   });
 
-  it("names an arrow that nobody uses, of parts and of folders", () => {
+  it("names an unused arrow, of parts and of folders", () => {
     const unused = unusedArrows(
       madeUp({ "cli/sessions/list.ts": ["client.ts", "cli/remote/remote.ts"], "client.ts": [] }),
     );

@@ -70,7 +70,7 @@ export interface FailedTest {
   readonly test: string | null;
 }
 
-/** So much is told of a failure, in characters: enough to go on without what stands far above. */
+/** Most characters of a failure that are printed: enough to go on without what stands far above. */
 const mostOfReason = 600;
 
 /** @returns the beginnings of what a test failed of, on one line */

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import type { World } from "./world.ts";
 
-/** Runs commands in a clone of somebody else's. */
+/** Runs commands in another person's clone. */
 export async function inOtherClone(world: Pick<World, "forge">, url: string, commands: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "offstage-elsewhere-"));
   try {

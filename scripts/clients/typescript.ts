@@ -38,8 +38,8 @@ export async function typeScriptSchema(description: Description, operations: rea
 }
 
 /**
- * The schemas, each written out once: where another stands for the same, or a part of another does, there is a reference to it. What
- * shows one thing gives its name to all that show it too.
+ * The schemas, each written out once: an equal schema, or part of a schema, is a reference to it. An answer that shows
+ * one thing gives its name to the others that show it.
  */
 function withReferences(schemas: Readonly<Record<string, Schema>>): {
   readonly shared: Record<string, Schema>;

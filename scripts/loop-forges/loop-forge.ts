@@ -19,7 +19,7 @@ export interface LoopForge {
   readonly threads: LoopThreads | null;
   /** Asks for changes with these words, as whose token it is. */
   askForChanges(pullRequest: number, words: string): Promise<void>;
-  /** Tells that a check of a commit failed; null: the forge tells of no check that is not its own. */
+  /** Reports that a check of a commit failed; null: the forge takes no reports of other programs' checks. */
   readonly failCheck: ((check: FailedCheck) => Promise<void>) | null;
 }
 

@@ -7,7 +7,7 @@ export interface Scene {
   readonly name: string;
   readonly path: string;
   readonly prepare?: (page: Page) => Promise<void>;
-  /** Whether nobody is signed in. */
+  /** Whether no user is signed in. */
   readonly isStranger?: boolean;
 }
 

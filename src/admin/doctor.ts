@@ -69,7 +69,7 @@ async function gitCheck(): Promise<Check> {
   const detail = stdout.replace("git version ", "");
   if (canMerge(detail)) return { name, ok: true, detail, remedy: null };
   const remedy = canBeHeld(detail)
-    ? "install git 2.38 or newer: this one can't merge what others commit to a session's branch"
+    ? "install git 2.38 or newer: this one can't merge others' commits to a session's branch"
     : "install git 2.38 or newer: with this one only repositories on hosts that OFFSTAGE_FORGES names can be used";
   return { name, ok: false, detail, remedy, optional: true };
 }

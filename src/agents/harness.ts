@@ -75,7 +75,7 @@ export interface TurnRequest {
   /** Time, in ms, after which the turn fails with `turn_too_long`. */
   readonly limitMs: number;
   readonly permission: "allow" | "deny";
-  /** What the gateway saw of this turn's requests to models, which says more than the protocol. */
+  /** The gateway's record of this turn's requests to models, which has more than the protocol. */
   readonly traffic?: () => Promise<{
     readonly lastActivity: number;
     readonly lastAnswer: number;

@@ -18,7 +18,7 @@ describe("who is asked for a model", () => {
     expect(chooseModel(models, name)).toMatchObject({ provider, model });
   });
 
-  it("is nobody if nothing is configured", () => {
+  it("is none if nothing is configured", () => {
     expect(chooseModel({}, "gpt-5.6")).toBeNull();
     expect(defaultModelOf({})).toBeNull();
   });

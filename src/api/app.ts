@@ -215,7 +215,7 @@ function readBodies(app: App): void {
   });
 }
 
-/** What hooks share with operations. */
+/** State that hooks share with operations. */
 interface Shared {
   readonly methods: Methods;
   readonly inner: InnerCalls;
@@ -249,7 +249,7 @@ function addHooks(app: App, options: ApiOptions, { methods, inner, takeToken }: 
     const isInner = inner.isInner();
     if (isInner) request.resource = "mcp";
     request.principal = await authenticate(options, request, operation);
-    // What a tool of the MCP server asks was counted when the tool was called.
+    // Requests of the MCP server's tools were counted when the tool was called.
     if (request.principal !== null && !isInner) takeToken(request.principal, reply);
   });
   app.addHook("preHandler", async (request, reply) => {

@@ -13,7 +13,7 @@ Lists are newest first; pass \`nextCursor\` as \`cursor\` to get the next page.`
 
 type Transform = typeof jsonSchemaTransform;
 
-/** Tells an agent how to hand work over (https://agentskills.io). */
+/** Explains to an agent how to hand work over (https://agentskills.io). */
 const skillFile = join(import.meta.dirname, "../../docs/skills/offstage/SKILL.md");
 
 /** A route as it describes itself. */

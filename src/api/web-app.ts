@@ -4,7 +4,7 @@ import fastifyStatic from "@fastify/static";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { App } from "./http/context.ts";
 
-/** The pages of the web app's own router. All are served as the same document; the API's reference is one of its own. */
+/** The pages of the web app's own router. All are served as the same document; the API's reference is another. */
 const pages = [
   "/",
   "/sessions/:id",
@@ -40,7 +40,7 @@ const pageHeaders = {
 /** Files of the app whose addresses stay: browsers and systems ask for them by name. */
 const files = ["/manifest.webmanifest", "/icon-192.png", "/icon-512.png", "/icon-maskable-512.png"];
 
-/** The service worker shows notices, loads nothing, and writes to nobody but this server. */
+/** The service worker shows notices, loads nothing, and sends requests to this server only. */
 const workerHeaders = {
   "Content-Security-Policy": "default-src 'none'; connect-src 'self'",
   "X-Content-Type-Options": "nosniff",

@@ -7,8 +7,8 @@ import { cutProblem } from "./cut-problem.ts";
 const mostNodes = 5_000;
 
 /**
- * Reads YAML 1.2 without aliases, each key once in a map, and only what JSON has. A file of 64 KiB can take seconds: what others wrote
- * is read in a process that can be killed (`Templates.readYaml`).
+ * Reads YAML 1.2 without aliases, each key once in a map, and only what JSON has. A file of 64 KiB can take seconds:
+ * untrusted files are read in a process that can be killed (`Templates.readYaml`).
  * @throws InvalidInputError with the place and the problem
  */
 export function readYaml(content: string): unknown {

@@ -20,8 +20,8 @@ export interface AutomationTemplates {
 }
 
 /**
- * Keeps the files of the templates as they are now, to be called at the start: a new version that is installed later must not mix with
- * this one. They are short, and what reads them is loaded when somebody asks for them.
+ * Reads the templates' files into memory, to be called at the start: a new version that is installed later
+ * must not mix with this one. They are short, and their parser is loaded on first use.
  */
 export function openAutomationTemplates(): AutomationTemplates {
   const files = readdirSync(folder)

@@ -24,7 +24,7 @@ export interface Mail {
   readonly unsubscribeUrl: string | null;
 }
 
-/** What a mail server said. */
+/** A mail server's answer. */
 export type MailResult =
   | { readonly status: "sent" }
   /** @property passing whether it may take the mail later: no answer, or a code from 400 to 499 (RFC 5321, 4.2.1) */
@@ -40,7 +40,7 @@ export interface Mailer {
   close(): void;
 }
 
-/** What nodemailer adds to an error: what it was doing, and the server's answer. */
+/** Nodemailer's fields of an error: its command, and the server's answer. */
 interface Refusal {
   readonly code: string;
   readonly responseCode: number;
@@ -101,7 +101,7 @@ export function createMailer(
         return { status: "sent" };
       } catch (error) {
         const { code, responseCode, message } = error as Partial<Refusal> & { readonly message: string };
-        // What the server says of the connection or the login is not about this mail.
+        // A refusal of the connection or the login is not about this mail.
         const isFinal =
           (code === "EENVELOPE" || code === "EMESSAGE") && responseCode !== undefined && responseCode >= 500;
         const words =

@@ -14,7 +14,7 @@ export interface PushTarget {
   readonly keys: { readonly p256dh: string; readonly auth: string };
 }
 
-/** What is pushed. */
+/** A message to push. */
 export interface PushMessage {
   readonly payload: {
     readonly id: string;
@@ -23,7 +23,7 @@ export interface PushMessage {
     readonly url: string;
     readonly tag: string;
   };
-  /** Address of whoever runs this installation, `mailto:` or `https:`, for the push service. */
+  /** Address of this installation's operator, `mailto:` or `https:`, for the push service. */
   readonly contact: string;
   /** How long the push service keeps it for a browser that is off, in seconds. */
   readonly ttlSeconds: number;

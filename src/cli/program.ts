@@ -26,7 +26,7 @@ export async function runCommandLine(
     await program.parseAsync([...argv], { from: "user" });
     return exitCode;
   } catch (error) {
-    // Somebody pressed Ctrl-C, or reads no further: they know.
+    // The user pressed Ctrl-C or closed the output: no message is needed.
     if (terminal.signal.aborted && isAbort(error)) return exitCodes.interrupted;
     return report(error, terminal);
   }
@@ -48,7 +48,7 @@ async function createProgram(context: CommandContext, version: string, argv: rea
     .addHelpText("afterAll", exitCodesHelp);
   program.commandsGroup("A server:");
   addStartCommands(program, context);
-  // Whoever starts a server waits for what is loaded before its database.
+  // A server's start waits for all that is loaded before its database.
   if (!isNamed(program, argv[0])) {
     const { addOtherCommands } = await import("./other-commands.ts");
     addOtherCommands(program, context, version);

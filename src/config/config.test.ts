@@ -43,7 +43,7 @@ test("without its settings there is no object store, and with some of them the o
     expect(() => readConfig({ ...objectStore, [name]: "" })).toThrow(`${name}: must be set beside OFFSTAGE_S3_`);
 });
 
-test("a variable that is misspelt is told from settings, those of the command line and those of other programs", () => {
+test("a misspelt variable is distinguished from settings, those of the command line and those of other programs", () => {
   const variables = { OFFSTAGE_PORT: "1", OFFSTAGE_CONCURENCY: "4", OFFSTAGE_API_KEY: "ofs_x", OTHER_CONCURENCY: "4" };
   expect(unknownVariables(variables)).toEqual(["OFFSTAGE_CONCURENCY"]);
 });

@@ -89,9 +89,9 @@ function configOf(variables: Variables) {
   const { path: data, reason: dataReason } = dataFolderOf(variables);
   return {
     data,
-    /** Why nobody's choice of a folder is not the usual one, as a sentence; null if it is, or if somebody chose. */
+    /** Why the default folder is not the usual one, as a sentence; null if it is, or if a folder was named. */
     dataReason,
-    /** Whether somebody chose the folder. */
+    /** Whether the folder was named. */
     dataIsNamed: variables.OFFSTAGE_DATA !== undefined,
     databaseUrl: variables.DATABASE_URL ?? null,
     databaseDirectory: join(data, "postgres"),
@@ -111,7 +111,7 @@ function configOf(variables: Variables) {
     /** The APIs of the services that take answers back. */
     replyUrls: { slack: `${variables.OFFSTAGE_SLACK_API_URL}/`, linear: variables.OFFSTAGE_LINEAR_API_URL },
     pullRequestMinutes: variables.OFFSTAGE_PULL_REQUEST_MINUTES,
-    /** What conversations about issues and pull requests may start. */
+    /** Limits on what conversations about issues and pull requests may start. */
     conversations: {
       mention: variables.OFFSTAGE_MENTION,
       bots: variables.OFFSTAGE_ALLOWED_BOTS.map((name) => name.toLowerCase()),

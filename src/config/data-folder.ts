@@ -1,7 +1,7 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** The folder for a server's data if nobody named one. */
+/** The folder for a server's data if none was named. */
 export interface DataFolder {
   readonly path: string;
   /** Why it is not `.offstage` in the working directory, as a sentence; null if it is. */
@@ -12,9 +12,10 @@ export interface DataFolder {
 const folderOfRoot = "/var/lib/offstage";
 
 /**
- * Chooses the folder for a server's data: `.offstage` in the working directory. As root, the embedded database runs as a user of
- * its own, which can't enter a folder below root's home, for example: then it is `/var/lib/offstage`, unless there is a database
- * in the working directory already. It stays there once the database was moved elsewhere, because the master key is beside it.
+ * Chooses the folder for a server's data: `.offstage` in the working directory. As root, the embedded database runs as
+ * its own user, which can't enter a folder below root's home, for example: then it is `/var/lib/offstage`, unless there
+ * is a database in the working directory already. It stays there once the database was moved elsewhere, because the
+ * master key is beside it.
  * @param situation.isRoot whether the server runs as root
  * @param situation.isEmbedded whether the database is the embedded one
  * @param ofRoot the folder for root

@@ -87,8 +87,8 @@ export const headerList = z
   })
   .default({});
 /**
- * The address of an identity provider, or of another service that gets a token. It must use HTTPS, unless it is on this machine,
- * so that nobody can change its answers.
+ * The address of an identity provider, or of another service that gets a token. It must use HTTPS, unless it is on this
+ * machine, so that its answers can't be changed on the way.
  */
 export const signInUrl = z
   .url()

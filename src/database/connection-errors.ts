@@ -38,8 +38,8 @@ export function openError(error: unknown): unknown {
 }
 
 /**
- * Whether PostgreSQL rolled a statement or transaction back only because of what others did at the same moment: a deadlock, or a
- * conflict of serializable ones. The same again may succeed.
+ * Whether PostgreSQL rolled a statement or transaction back only because of concurrent ones: a deadlock, or a conflict
+ * of serializable ones. A repetition may succeed.
  */
 export function isConflictOfTransactions(error: unknown): boolean {
   const { code } = (error ?? {}) as { readonly code?: unknown };
@@ -55,10 +55,13 @@ export function createDatabaseSocket(): Socket {
   return socket.on("error", (error) => Object.assign(error, { [ofSocket]: true }));
 }
 
-/** Whether an error only says that the database could not be reached, or can't serve anybody now: a later attempt may succeed. */
+/**
+ * Whether an error only says that the database could not be reached, or can't take requests now: a later attempt may
+ * succeed.
+ */
 export function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof OffstageError) return false;
-  // A host name with several addresses, none of which answered.
+  // No address of a host name answered.
   if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isConnectionError);
   const { code = "", syscall } = error as NodeJS.ErrnoException;
   if (ofSocket in error || states.test(code) || sentences.has(error.message)) return true;

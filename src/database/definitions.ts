@@ -6,7 +6,7 @@ import { inYieldingTransaction } from "./yielding-transaction.ts";
 
 /** The current definition of one SQL function: the file `<name>.sql`, in whichever folder of its set. */
 export interface Definition {
-  /** Of the file and of its function; of an overload, `<function>.<what tells it apart>`. */
+  /** Of the file and of its function; of an overload, `<function>.<its difference>`. */
   readonly name: string;
   /** Of its file, from the folder of its set. */
   readonly path: string;

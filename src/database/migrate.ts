@@ -122,8 +122,8 @@ function applyText(client: pg.ClientBase, migration: Migration, sql: string): Pr
 }
 
 /**
- * Runs all migrations on a database that has none, as one message in one transaction: nobody else uses its tables yet, and each
- * commit and each question of its own would take time.
+ * Runs all migrations on a database that has none, as one message in one transaction: its tables are not in use yet,
+ * and separate commits and round trips would take time.
  * @throws Error with the name of the migration that failed
  */
 async function applyToNew(client: pg.PoolClient, directory: string, migrations: readonly Migration[]): Promise<void> {

@@ -26,7 +26,10 @@ export interface Notifications {
   notify(channel: string, payload: string): void;
   /** As `notify`, and calls the listeners of this process before it returns, for what must not be done by what it knew before. */
   notifyAtOnce(channel: string, payload: string): void;
-  /** Whether notifications of other processes arrive; false until the first listener's connection stands, and while it is lost. */
+  /**
+   * Whether notifications of other processes arrive; false until the first listener is connected, and while its
+   * connection is lost.
+   */
   isListening(): boolean;
   /** Sends the remaining notifications and closes the connection, even one that is being made. Can be called twice. */
   close(): Promise<void>;
@@ -58,8 +61,8 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
         ...keepAlive,
         stream: () => (socket = createDatabaseSocket()),
       });
-      // From the beginning: an error of a client that nobody listens to ends the process. Not `once`: a connection that the server closes
-      // emits two.
+      // From the beginning: an error of a client without a listener ends the process. Not `once`: a connection that the
+      // server closes emits two.
       fresh.on("error", (error) => lost(fresh, error));
       try {
         await fresh.connect();

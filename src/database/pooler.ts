@@ -8,8 +8,8 @@ const wanted =
 const comparisons = 5;
 
 /**
- * Checks that a connection keeps its server process: a pooler such as PgBouncer in transaction or statement mode gives it to
- * whoever sends the next query (https://www.pgbouncer.org/features.html).
+ * Checks that a connection keeps its server process: a pooler such as PgBouncer in transaction or statement mode gives
+ * it to the next query of any client (https://www.pgbouncer.org/features.html).
  * @throws InvalidInputError that names the setting to change
  */
 export async function requireOwnConnections(pool: pg.Pool): Promise<void> {

@@ -1,4 +1,4 @@
-/** What Offstage reads of a JSON Schema in its OpenAPI description. */
+/** The used fields of a JSON Schema in the OpenAPI description. */
 export interface Schema {
   readonly type?: string | readonly string[];
   readonly enum?: readonly unknown[];
@@ -38,7 +38,7 @@ export interface Operation {
   readonly id: string;
   readonly method: "GET" | "POST";
   readonly path: string;
-  /** Where clients have it: `session.create`. */
+  /** Its name in clients: `session.create`. */
   readonly noun: string;
   readonly name: string;
   readonly summary: string;
@@ -85,7 +85,10 @@ interface Described {
   >;
 }
 
-/** Every operation of a description, in its order. Of two that would have one name in clients, the second is called by its id. */
+/**
+ * Every operation of a description, in its order. If two would have the same name in clients, the second is named by
+ * its id.
+ */
 export function operationsOf({ paths }: Description): Operation[] {
   const names = new Set<string>();
   return Object.entries(paths).flatMap(([path, methods]) =>
@@ -123,7 +126,7 @@ function operationOf(path: string, method: Operation["method"], described: Descr
   };
 }
 
-/** Where clients have an operation: by the words of its path, which all have the form `/noun/…/verb`. */
+/** An operation's name in clients: the words of its path, which all have the form `/noun/…/verb`. */
 function clientName(path: string, method: string): { readonly noun: string; readonly name: string } {
   const [noun = "", ...rest] = path.split("/").filter((part) => part !== "");
   const words = rest.filter((part) => !part.startsWith("{"));

@@ -12,8 +12,8 @@ import type { createSecretSearch } from "./masking/secret-search.ts";
 import type { viewsOf } from "./masking/text-views.ts";
 
 /**
- * Every function of this folder takes texts that anybody may have written, on the event loop that serves everybody: none
- * may take more than in proportion to their length. Each exported function stands here, or the test fails.
+ * Every function of this folder takes untrusted texts, on the event loop that all requests share: the time of each must
+ * be at most proportional to the text's length. Each exported function is listed here, or the test fails.
  */
 const shortLength = 10_000;
 const longLength = 100_000;
@@ -33,7 +33,7 @@ const withArguments =
   (...before: readonly unknown[]): Call =>
   (exported, text) =>
     (exported as (...given: readonly unknown[]) => unknown)(...before.map((one) => (one === given ? text : one)));
-/** Where the text stands among the arguments. */
+/** Marks the text's position among the arguments. */
 const given = Symbol("the text");
 
 const host = { host: "example.com", below: true, port: null, anyProtocol: false };
@@ -391,19 +391,19 @@ const calls: Readonly<Record<string, Call>> = {
     for (const source of ["sentry", "cloudEvents"]) withArguments(source, given)(exported, text);
   },
   "session-reply.whatToSay": (exported, text) => {
-    const told = {
+    const facts = {
       summary: text,
       failure: { reason: text },
       hasBegun: true,
       pullRequestUrls: [text, `https://${text}`],
     };
     for (const status of ["completed", "failed"])
-      withArguments({ ...told, status }, null, "https://x.example", true)(exported, text);
+      withArguments({ ...facts, status }, null, "https://x.example", true)(exported, text);
   },
   "session-reply.whatToSayOfFailedRun": (exported, text) => withArguments(given, true)(exported, text),
   "session-reply.whatToComment": (exported, text) => {
-    const told = { status: "completed", summary: text, hasBegun: true, pullRequestUrls: [text, `https://${text}`] };
-    withArguments(told, null, "https://x.example")(exported, text);
+    const facts = { status: "completed", summary: text, hasBegun: true, pullRequestUrls: [text, `https://${text}`] };
+    withArguments(facts, null, "https://x.example")(exported, text);
   },
   "spellings.spellingsOf": first,
   "spellings.bytesOf": first,
@@ -526,7 +526,7 @@ const calls: Readonly<Record<string, Call>> = {
   "written-numbers.bytesWrittenOut": (exported, text) => withArguments([text, { [text]: 1e300 }])(exported, text),
 };
 
-/** Those that take no text of anybody's, and why. */
+/** Functions that take no untrusted text, and why. */
 const withoutText: Readonly<Record<string, string>> = {
   "share.withoutSurroundings": "takes a session, and leaves its texts",
   "approval.approvalWords": "three flags",
@@ -611,7 +611,7 @@ function actsOfSchema(schema: z.ZodType): Act {
 
 const isClass = (value: object): boolean => /^class\b/u.test(Function.prototype.toString.call(value));
 
-/** @returns how each export of the folder is given a text, and what stands in no list */
+/** @returns how each export of the folder is given a text, and exports that are in no list */
 async function readExports(): Promise<{ acts: [name: string, act: Act][]; unknown: string[] }> {
   const acts: [string, Act][] = [];
   const unknown: string[] = [];
@@ -633,7 +633,7 @@ async function readExports(): Promise<{ acts: [name: string, act: Act][]; unknow
   return { acts, unknown };
 }
 
-/** Of this thread's own work: what else the machine does takes none of it. @returns ms */
+/** The processor time of this thread's own work, which other load does not change. @returns ms */
 function timeOf(act: Act, text: string): number {
   const before = process.threadCpuUsage();
   act(text);
@@ -644,7 +644,7 @@ function timeOf(act: Act, text: string): number {
 /** The most that the long text may take, in ms, if the short one took `shortMs`. */
 const boundFor = (shortMs: number): number => tolerance * 10 * Math.max(shortMs, noiseMs);
 
-/** What it took too long for, as a sentence; null if it took no more than in proportion, at one try of several. */
+/** A sentence about a case that took too long; null if the time was proportional in one of several tries. */
 function complaint(name: string, act: Act, shape: (length: number) => string): string | null {
   const short = shape(shortLength);
   const long = shape(longLength);
@@ -656,7 +656,7 @@ function complaint(name: string, act: Act, shape: (length: number) => string): s
     if (longest <= boundFor(noiseMs)) return null;
     shortest = Math.min(shortest, timeOf(act, short));
     if (longest <= boundFor(shortest)) return null;
-    // What is twice too long for the third time will be at the sixth, and no noise is ten times as long as all that is allowed.
+    // A case that takes twice too long three times will do so again, and no noise is ten times the bound.
     if (longest > (tried >= 2 ? 2 : 10) * boundFor(shortest)) break;
   }
   const start = JSON.stringify(long.slice(0, 30));
@@ -780,7 +780,7 @@ test("a text ten times as long takes no more than ten times as long, whatever it
       const found = complaint(name, act, shape);
       if (found === null) continue;
       complaints.push(found);
-      // What takes seconds for one takes them for its like.
+      // A case that takes seconds for one text does so for similar ones.
       break;
     }
   }

@@ -1,7 +1,7 @@
 /**
- * By which id a forge's deliveries name an account.
- * @param id as the forge says it of whoever a token is of
- * @returns null: it says none
+ * The id by which a forge's deliveries name an account.
+ * @param id as the forge returns it for a token's user
+ * @returns null: it returns none
  */
 export function accountIdOf(id: unknown): string | null {
   if (Number.isSafeInteger(id)) return String(id);

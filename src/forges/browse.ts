@@ -6,13 +6,13 @@ import { refusedBy } from "./http/refusal.ts";
 export interface FoundRepository {
   /** Its whole name on the forge, owners included. */
   readonly name: string;
-  /** Where git finds it. */
+  /** Its clone address. */
   readonly url: string;
   readonly defaultBranch: string | null;
   readonly description: string | null;
 }
 
-/** What was found. */
+/** The found items. */
 export interface FoundItems<Item> {
   readonly items: readonly Item[];
   /** False if there may be more: no more is asked of the forge. */
@@ -20,8 +20,8 @@ export interface FoundItems<Item> {
 }
 
 /**
- * Looks through a forge, for people who choose. Each call asks few questions, each once and for a short time: what it does not find,
- * people write out. It throws `SessionError` as the forge does.
+ * Lists a forge's repositories, branches and files, for people who choose. Each call sends few requests, each once and
+ * with a short time limit: people can type what it does not find. It throws `SessionError` as the forge does.
  */
 export interface ForgeBrowser {
   /**

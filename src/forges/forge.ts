@@ -24,14 +24,14 @@ export type RepositoryCall = (
 export interface OpenedAccount {
   readonly kind: ForgeKind;
   readonly webUrl: string;
-  /** Where its credential was checked: it is sent nowhere else. */
+  /** The address at which its credential was checked: it is sent nowhere else. */
   readonly apiUrl: string;
   readonly token: string;
   /** As that of `ForgeSettings`, of the kinds that have one. */
   readonly username?: string | undefined;
 }
 
-/** Somebody in whose name a pull request is opened. */
+/** The person in whose name a pull request is opened. */
 export interface PullRequestOpener {
   /** Sends a request with their credential. */
   readonly call: RepositoryCall;
@@ -60,7 +60,8 @@ export interface ForgePullRequest {
   readonly head: string;
   readonly target: string;
   /**
-   * Whether it goes together with its target branch by itself; null if the forge does not know yet, or does not say (in lists).
+   * Whether it can be merged into its target branch without a conflict; null if the forge does not know yet, or does
+   * not say (in lists).
    */
   readonly mergeable: boolean | null;
   /** The commit that the forge names as its head; Gitea names the branch's even if the pull request is closed. */
@@ -99,33 +100,36 @@ export interface PullRequestWork extends PullRequestMark {
   /** Time since an earlier attempt asked for it and did not learn the answer, in ms; null if none did. */
   readonly askedMsAgo: number | null;
   /**
-   * Called before each request to open it: what it records tells the next attempt that one may have been opened.
+   * Called before each request to open it: its record shows the next attempt that one may have been opened.
    * @param opener in whose name; null: in the forge's own
    */
   readonly beforeAsking: (opener: PullRequestOpener | null) => Promise<void>;
 }
 
-/** What a forge tells of the rights on a repository. Null: it does not say. */
+/** The rights on a repository, as the forge reports them. Null: it does not report them. */
 export interface RepositoryAccess {
-  /** Whether nobody can push: it is archived, disabled or a mirror of another. Its word for that, or null. */
+  /**
+   * The forge's word for why a repository is read-only (archived, disabled or a mirror of another), or null if it is
+   * not.
+   */
   readonly readOnly: string | null;
   /** Whether the token may push. */
   readonly mayPush: boolean | null;
   readonly hasPullRequests: boolean | null;
-  /** Whether the token may open pull requests, if the forge tells that apart from pushing; omitted: it does not. */
+  /** Whether the token may open pull requests, if the forge distinguishes that from pushing; omitted: it does not. */
   readonly mayOpenPullRequests?: boolean;
   /** Whether the token may change files in `.github/workflows`. */
   readonly mayChangeWorkflows: boolean | null;
   /** Whether the token's user may have a fork of it. */
   readonly mayFork: boolean | null;
-  /** What rules of the forge ask of pushes to the work branch, in its own words; people may be exempt from them. */
+  /** The forge's rules for pushes to the work branch, in its own words; people may be exempt from them. */
   readonly rules: readonly string[];
 }
 
 /**
  * A server of repositories. Adapters throw `SessionError` with the codes `repository_not_found`,
- * `repository_access_denied`, `forge_unavailable`, `pull_request_refused`. Every call takes a signal and has a time
- * limit of its own.
+ * `repository_access_denied`, `forge_unavailable`, `pull_request_refused`. Every call takes a signal and has its own
+ * time limit.
  */
 export interface Forge {
   readonly kind: ForgeKind;
@@ -145,7 +149,10 @@ export interface Forge {
   readonly opensPullRequests: boolean;
   /** Full name of the ref of the repository that has a pull request's newest commit, a fork's too. Null: the forge has none. */
   readonly pullRequestRef: ((number: number) => string) | null;
-  /** What is between a repository's address and the commit in the address of a file's page. Null: its addresses have another form. */
+  /**
+   * The part between a repository's address and the commit in the address of a file's page. Null: its addresses have
+   * another form.
+   */
   readonly filePages: string | null;
   /** The address of a commit's page, however the repository's own is written. Null: the forge has no pages. */
   readonly commitPage: ((address: RepositoryAddress, sha: string) => string) | null;
@@ -168,9 +175,9 @@ export interface Forge {
     from?: RepositoryAddress,
   ): Promise<ForgePullRequest | null>;
   /**
-   * Opens a pull request unless there is one: looks before, and again if the forge says that there is one or its answer is lost.
-   * Waits a while for a forge that does not know yet what was just pushed or opened. `created` is false if this session did not
-   * open it.
+   * Opens a pull request unless there is one: searches before, and again if the forge says that one exists or its
+   * answer is lost. Waits a while for a forge that does not know yet what was just pushed or opened. `created` is false
+   * if this session did not open it.
    */
   openPullRequest(
     address: RepositoryAddress,
@@ -189,7 +196,8 @@ export interface Forge {
     signal: AbortSignal,
   ): Promise<void>;
   /**
-   * What the forge tells of the rights on a repository, with two requests, or four if its answer is about the user and not about the token.
+   * Reads the rights on a repository, with two requests, or four if its answer is about the user and not about the
+   * token.
    * @param branch the work branch
    * @param options.isNeeded whether an answer is worth waiting for; if not, it is asked once, for a look before work begins
    * @returns null if the forge has no such API
@@ -201,12 +209,13 @@ export interface Forge {
     options?: { readonly isNeeded?: boolean },
   ): Promise<RepositoryAccess | null>;
   /**
-   * What the forge tells of who may approve pull requests into a branch, with at most two requests, each asked once.
-   * @returns null if it does not say, or asks for no approval. Omitted: this forge tells nobody but its administrators, or nobody
+   * Reads who may approve pull requests into a branch, with at most two requests, each sent once.
+   * @returns null if it does not say, or asks for no approval. Omitted: this forge shows it only to its
+   *   administrators, or not at all
    */
   readApprovalRules?(address: RepositoryAddress, target: string, signal: AbortSignal): Promise<ApprovalRules | null>;
   /**
-   * Makes a fork of a repository for the token's user, or finds the one that there is, and waits until it can be pushed to.
+   * Makes a fork of a repository for the token's user, or finds the existing one, and waits until it can be pushed to.
    * @throws SessionError repository_access_denied if the forge makes none, forge_unavailable if it takes long
    */
   fork(address: RepositoryAddress, signal: AbortSignal): Promise<RepositoryAddress>;

@@ -163,7 +163,7 @@ function adapterOf(settings: ForgeSettings): Forge {
 }
 
 /**
- * Gives no token for ssh, which has keys of its own, and never sends the token of an https forge over plain http, where
+ * Gives no token for ssh, which has its own keys, and never sends the token of an https forge over plain http, where
  * the network could read it.
  * @throws SessionError repository_access_denied for such an address
  */

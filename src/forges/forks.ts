@@ -8,7 +8,7 @@ import { wordsOf } from "./http/refusal.ts";
 
 /** How long a forge may take to copy a repository, in ms; after that the session's next attempt goes on waiting. */
 const readyMs = 60_000;
-/** Pauses between looks at a fork that is being made. */
+/** Pauses between polls of a fork that is being made. */
 const waitingForFork = { fromMs: 500, toMs: 5_000, jitter: 0.5 };
 
 /**

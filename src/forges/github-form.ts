@@ -69,7 +69,7 @@ export function feedbackInGitHubForm(api: {
       readLog(address, `/actions/jobs/${encodeURIComponent(job)}/logs`, bytes, signal),
     async failedJobs(address, { kind, id, sha }, signal) {
       if (kind !== "workflow") return [];
-      // A run that Gitea told of by a job's status is known by its address, which has another number than the API.
+      // A run that Gitea delivered as a job's status is known by its address, which has another number than the API.
       const run = /^\d+$/u.test(id) ? id : ((await runAt?.(address, { path: id, sha }, signal)) ?? null);
       if (run === null) return [];
       const path = `/actions/runs/${encodeURIComponent(run)}/jobs?${pages}`;
@@ -97,7 +97,7 @@ export function feedbackInGitHubForm(api: {
 }
 
 /**
- * Requests each reviewer by itself, so that one who is refused holds back no other: a person by the login, a team by
+ * Requests each reviewer separately, so that a refused one holds back no other: a person by the login, a team by
  * `<organization>/<team>`.
  * @throws SessionError with the names that the forge did not take, or if its refusal is about the token or the repository
  */

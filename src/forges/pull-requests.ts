@@ -54,7 +54,7 @@ export interface PullRequestNames {
 /** The names that GitHub and Gitea have in common. */
 export const gitHubNames: PullRequestNames = { path: "/pulls", body: "body", edit: "PATCH", sha: "sha" };
 
-/** What differs between the forges. */
+/** The differences between the forges. */
 export interface PullRequestApi {
   readonly host: string;
   readonly call: RepositoryCall;
@@ -162,7 +162,7 @@ function bodyOf(pullRequest: unknown, { body: name }: PullRequestNames): string 
   return (pullRequest as Readonly<Record<string, string | null | undefined>>)[name] ?? "";
 }
 
-/** Looks, asks, and looks again, until there is a pull request or the forge's answer is final. */
+/** Searches, opens, and searches again, until there is a pull request or the forge's answer is final. */
 async function openOnce(
   api: PullRequestApi,
   address: RepositoryAddress,
@@ -175,7 +175,7 @@ async function openOnce(
   let askedAt = work === undefined || work.askedMsAgo === null ? null : beganAt - work.askedMsAgo;
   let existing: NotOpened | null = null;
   let opener = request.opener ?? null;
-  // What the forge said to the opener as long as it may have lagged: some say so of a credential that sees too little.
+  // The forge's answer to the opener while it may have lagged: some answer so for a credential that sees too little.
   let doubted: string | null = null;
   for (let look = 1; ; look += 1) {
     const found = await findFor(api, address, request, signal);
@@ -185,7 +185,7 @@ async function openOnce(
     }
     const isLate = performance.now() - beganAt >= catchUpMs;
     if (existing !== null && isLate) throw existing.failure;
-    // A list that does not show it is no proof that there is none.
+    // A list without it does not prove that it does not exist.
     if (existing === null && (askedAt === null || performance.now() - askedAt >= settleMs)) {
       await work?.beforeAsking(opener);
       const asked = await ask(api, address, request, opener, signal);
@@ -199,7 +199,7 @@ async function openOnce(
         continue;
       }
       if (asked.next === "ownName") {
-        // Nothing was opened, but it is looked again all the same: somebody else may have opened one meanwhile.
+        // Nothing was opened, but the list is read again: a pull request may have been opened meanwhile.
         opener = null;
         continue;
       }
@@ -269,7 +269,7 @@ export function hasNextPage({ headers }: ForgeAnswer, seen: number): boolean | n
   return total === null ? null : Number(total) > seen;
 }
 
-/** A request that did not tell of a pull request. */
+/** A request that returned no pull request. */
 interface NotOpened {
   readonly failure: SessionError;
   /**

@@ -15,8 +15,8 @@ export function servesAddress(webUrl: string, address: RepositoryAddress, ignore
 }
 
 /**
- * The address of the server below which all its repositories are. `webUrl` may be that of one owner on it, so the API's path tells:
- * `<server>/api/v4`, or the root of a host of its own, as https://api.github.com; Bitbucket has it at `/2.0`
+ * The address of the server below which all its repositories are. `webUrl` may be that of one owner on it, so the API's
+ * path decides: `<server>/api/v4`, or the root of its own host, as https://api.github.com; Bitbucket has it at `/2.0`
  * or `/rest/api/latest`.
  * @param apiUrl null: the server has no API, and paths on it do not matter
  */

@@ -21,7 +21,7 @@ import type { ModelTraffic } from "./traffic.ts";
 export interface Gateway {
   /** Path of the unix socket that is mounted into the session's sandbox: a client that can connect is that session. */
   readonly socket: string;
-  /** The session's token, which stands in place of every key, and is good at this gateway alone. */
+  /** The session's token, which is used for every key, and is valid only at this gateway. */
   readonly token: string;
   /** Model providers as the sandbox sees them: the gateway's address, and the session's token in place of every key. */
   modelsAt(origin: string): ModelProviders;
@@ -30,7 +30,7 @@ export interface Gateway {
    * if they need none.
    */
   readonly authoritiesFile: string | null;
-  /** A private registry's address at the gateway, for a tool that can't be told to trust a certificate. */
+  /** A private registry's address at the gateway, for a tool that can't be configured to trust a certificate. */
   registryAt(origin: string, id: string): string;
   traffic(): Promise<ModelTraffic>;
   /** Ends every connection. Open requests to models are still read to their end, to be billed. */
@@ -40,8 +40,8 @@ export interface Gateway {
 /** A gateway on this process's own event loop. */
 export interface LocalGateway extends Gateway {
   /**
-   * From now on it serves this session: a gateway that nobody's sandbox has waited at. Requests that are under way end as they
-   * began.
+   * From now on it serves this session; no other session's sandbox has used the gateway. Requests that are under way
+   * end as they began.
    * @throws Error if registries are among it, since their certificates had to be there when the sandbox started
    */
   adopt(session: Served): void;
@@ -56,7 +56,7 @@ const lingersMs = 30_000;
 /** The kernel cuts longer paths (unix(7)). */
 const longestSocketPath = 107;
 
-/** What a gateway serves to its sandbox. */
+/** The services of a gateway for its sandbox. */
 export type Served = {
   readonly models: ModelProviders;
   readonly egress: EgressPolicy;
@@ -79,7 +79,7 @@ interface Reach {
 
 /**
  * Opens the only way out of a session's sandbox: models by the session's token, other hosts by the list. It reads what
- * the sandbox sends on this process's event loop; `process/process.ts` gives each gateway a process of its own.
+ * the sandbox sends on this process's event loop; `process/process.ts` gives each gateway its own process.
  * @param options.directory folder of its socket; created if missing
  * @throws InvalidInputError if the socket's path is too long
  */
@@ -150,7 +150,7 @@ export async function openGateway(
   };
 }
 
-/** What answers each kind of request. */
+/** The handlers of each kind of request. */
 function serve(session: Served, { resolve, proxies }: Reach, token: string) {
   const { models, permits = [], admit = admitAll, onRequest = () => undefined, recorder = null } = session;
   const reading = { models, permits, token };
@@ -161,7 +161,10 @@ function serve(session: Served, { resolve, proxies }: Reach, token: string) {
     models: session.answers?.(reading) ?? createModelGateway(forwarding),
     egress,
     serveTools: createToolServer({ tools, token, call }),
-    /** For tools that can't be told to trust a certificate. The token is in the address: they can't all send a header. */
+    /**
+     * For tools that can't be configured to trust a certificate. The token is in the address: they can't all send a
+     * header.
+     */
     serveRegistry(request: IncomingMessage, response: ServerResponse): void {
       const [shown = "", id = "", ...path] = (request.url ?? "").slice(registryPrefix.length).split("/");
       if (shown === token) egress.registries.serve(id, path.join("/"), request, response);

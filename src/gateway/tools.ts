@@ -10,7 +10,7 @@ export interface ToolDescription {
   readonly inputSchema: Readonly<Record<string, unknown>>;
 }
 
-/** What a call of a tool gives the agent. */
+/** The answer of a tool to the agent. */
 export interface ToolAnswer {
   readonly text: string;
   /** Whether the text says why nothing was done. */
@@ -34,7 +34,7 @@ const mostAtOnce = 4;
 /**
  * Serves tools to a sandbox: `GET /tools` lists them, `POST /tools/call` with `name` and `arguments` calls one. A call is answered
  * with 200 and a `ToolAnswer`, also if the tool refuses.
- * @param token what a request must carry: without a sandbox of its own, other sessions reach the relay
+ * @param token what a request must carry: without an isolating sandbox, other sessions reach the relay
  */
 export function createToolServer(options: {
   readonly tools: readonly ToolDescription[];

@@ -1,4 +1,4 @@
-/** What the gateway saw of a turn's requests to models: the Agent Client Protocol can't report a model's errors. */
+/** The gateway's record of a turn's requests to models: the Agent Client Protocol can't report a model's errors. */
 export interface ModelTraffic {
   /**
    * Time of the last byte to or from a model, as `performance.now()`; in the future while the gateway waits to retry.
@@ -12,18 +12,18 @@ export interface ModelTraffic {
   readonly lastError: string | null;
   /** Whether that error passes by itself: the same request may succeed later. */
   readonly lastErrorPasses: boolean;
-  /** How long, in ms, the provider asked with that error to be left alone; null if it did not say. */
+  /** How long, in ms, the provider asked with that error to wait; null if it did not say. */
   readonly retryAfterMs: number | null;
   /** Requests that a model has and that it has not answered to the end. */
   readonly unanswered: number;
 }
 
-/** What an error says of later requests. */
+/** The outlook for later requests after an error. */
 export type ErrorOutlook = Pick<ModelTraffic, "lastErrorPasses" | "retryAfterMs">;
 
 /** Of an error that later requests meet again. */
 export const finalError: ErrorOutlook = { lastErrorPasses: false, retryAfterMs: null };
-/** Of an error that passes by itself, of which nobody said when. */
+/** Of a passing error without a time to retry. */
 export const passingError: ErrorOutlook = { lastErrorPasses: true, retryAfterMs: null };
 
 /** Counts the traffic of one turn. */
@@ -33,7 +33,7 @@ export interface TrafficCounter {
   touch(): void;
   /** Records that nothing will be sent for so long. */
   waits(delayMs: number): void;
-  /** Records that a model has a request. @returns to be called when it is answered, or nobody waits for the answer any more */
+  /** Records that a model has a request. @returns to be called when it is answered, or the client has gone */
   asked(): () => void;
   /** An answer that is not an error begins. */
   answered(): void;

@@ -1,4 +1,4 @@
-/** What is wrong with a body that can't be read, if it was sent compressed, as the end of a sentence; null: it was not. */
+/** The problem of an unreadable body if it was sent compressed, as the end of a sentence; null: it was not. */
 export function compressedProblem({
   "content-encoding": encoding = "identity",
 }: {

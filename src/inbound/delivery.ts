@@ -17,11 +17,11 @@ export function idWithBody(setOffBy: string, body: Buffer): string {
   return `${setOffBy} ${createHash("sha256").update(body).digest("hex").slice(0, 32)}`;
 }
 
-/** What a delivery says, once its signature was found to be right. */
+/** The content of a delivery, after its signature was verified. */
 export interface ReadDelivery {
   /** The sender's id of the delivery, equal if it is sent again; null if it sends none. */
   readonly deliveryId: string | null;
-  /** What happened; empty: nothing that triggers can listen to. */
+  /** Its events; empty: none that triggers can listen to. */
   readonly events: readonly InboundEvent[];
 }
 

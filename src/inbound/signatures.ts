@@ -12,7 +12,7 @@ const toleranceMs = 5 * 60_000;
  * Whether a header holds the HMAC (RFC 2104) of a body by one of the secrets. Each secret is tried, and each comparison takes the
  * same time whatever the bytes.
  * @param given the header's value; undefined: there is none
- * @param options.prefix what stands before the signature, such as `sha256=`
+ * @param options.prefix the text before the signature, such as `sha256=`
  */
 export function hasHmac(
   given: string | undefined,
@@ -70,8 +70,8 @@ export function hasStandardSignature(
 }
 
 /**
- * The key that a secret is in base64; null if it is none. Decoding passes over what is no base64, and a secret of other letters
- * would become a key that anybody can guess.
+ * The key that a secret is in base64; null if it is none. Decoding skips characters that are not base64, so a secret of
+ * other letters would become a guessable key.
  */
 function keyOf(secret: string): Buffer | null {
   const encoded = secret.replace(/^whsec_/u, "");

@@ -1,6 +1,6 @@
 import { storable } from "../domain/fields/text.ts";
 
-/** What may be NUL or half of a surrogate pair, which JSON can only have escaped. */
+/** Possible NUL or half of a surrogate pair, which JSON can only have escaped. */
 const unstorable = /\\u(?:0000|d[89a-f])/iu;
 
 /**

@@ -9,7 +9,7 @@ describe("the id of a delivery", () => {
     const [one, other] = ["a", "b"].map((id) => idOf({ "x-gitlab-event-uuid": "1", "idempotency-key": id }));
     expect([one, other]).toEqual(["a", "b"]);
   });
-  it("of what tells only what set it off is told apart by the body", () => {
+  it("that names only its cause is identified by the body", () => {
     const headers = { "x-gitlab-event-uuid": "1" };
     expect(idOf(headers, "a")).toBe(idOf(headers, "a"));
     expect(idOf(headers, "a")).not.toBe(idOf(headers, "b"));

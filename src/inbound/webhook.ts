@@ -7,8 +7,8 @@ import { idWithBody, type InboundDelivery } from "./delivery.ts";
 import { hasHmac, hasStandardSignature } from "./signatures.ts";
 
 /**
- * Headers in which senders tell a delivery's id, the same if they send it again: Standard Webhooks, the header of the draft for idempotent
- * requests (GitLab's too), GitHub, Gitea, Forgejo, and Bitbucket.
+ * Headers in which senders send a delivery's id, the same if they send it again: Standard Webhooks, the header of the
+ * draft for idempotent requests (GitLab's too), GitHub, Gitea, Forgejo, and Bitbucket.
  */
 const idHeaders = [
   "webhook-id",
@@ -40,7 +40,7 @@ export function verifyWebhook(
   }
 }
 
-/** The sender's id of a delivery; null if it tells none. */
+/** The sender's id of a delivery; null if there is none. */
 export function webhookDeliveryId({ headers, body }: InboundDelivery): string | null {
   const given = idHeaders.map((name) => headers[name]).find((value) => value !== undefined && value !== "");
   if (given !== undefined) return given.length > longestId ? null : given;
@@ -49,7 +49,8 @@ export function webhookDeliveryId({ headers, body }: InboundDelivery): string | 
 }
 
 /**
- * Reads a delivery of any sender: JSON, whatever its content type says, or a form. What is no object stands in the field `body`.
+ * Reads a delivery of any sender: JSON, whatever its content type says, or a form. A value that is no object is put
+ * into the field `body`.
  * @throws InvalidInputError if it is neither
  */
 export function readWebhook({ headers, body }: InboundDelivery): EventContext {

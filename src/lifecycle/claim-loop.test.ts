@@ -59,7 +59,7 @@ it("works on no more at once than it may, and what ends makes room for the next"
   await expect.poll(names).toEqual(["a", "b", "c"]);
 });
 
-it("tells whoever claims what is worked on", async () => {
+it("passes the items under way to the claim", async () => {
   const { loop, claims, end } = heldLoop(["a", "b", "c"]);
   await loop.start();
   await turns();
@@ -67,7 +67,7 @@ it("tells whoever claims what is worked on", async () => {
   await expect.poll(() => claims).toEqual([[], ["a"], ["b"]]);
 });
 
-it("looks again when it is told to, and from time to time", async () => {
+it("looks again on request, and from time to time", async () => {
   const due: string[] = [];
   const { loop, names } = heldLoop(due);
   await loop.start();

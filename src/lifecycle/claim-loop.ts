@@ -1,11 +1,14 @@
 import { createPeriodic, type Periodic } from "./periodic.ts";
 import { createService } from "./service.ts";
 
-/** What is claimed, and what is done with it. */
+/** The functions that claim work and do it. */
 export interface ClaimLoopOptions<Claimed> {
   /** No more is claimed while so many claims are worked on. */
   readonly atOnce: number;
-  /** Milliseconds between two looks for something to claim, if neither `now` nor the end of some work brings one earlier. */
+  /**
+   * Milliseconds between two polls for something to claim, if neither `now` nor the end of some work starts one
+   * earlier.
+   */
   readonly everyMs: number;
   /**
    * Claims what may be worked on in addition to what is worked on now.
@@ -46,7 +49,7 @@ export function createClaimLoop<Claimed>(options: ClaimLoopOptions<Claimed>): Pe
   });
 
   function begin(claimed: Claimed): void {
-    // A function of its own, so that work that throws at once rejects too.
+    // A separate async function, so that work that throws synchronously rejects too.
     const done: Promise<void> = (async () => work(claimed, hurry.signal))()
       .catch((error: unknown) => onWorkFailure(error, claimed))
       .finally(() => {

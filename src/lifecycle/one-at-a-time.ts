@@ -22,7 +22,7 @@ export function createOneAtATime<T>(work: () => Promise<T>): OneAtATime<T> {
   function begin(): Promise<T | null> {
     next = null;
     if (stopped) return Promise.resolve(null);
-    // A function of its own, so that work that throws at once rejects too.
+    // A separate async function, so that work that throws synchronously rejects too.
     const run = (async () => work())();
     const over = run.then(
       () => undefined,

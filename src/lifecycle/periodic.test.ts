@@ -37,7 +37,7 @@ it("does a pass at its start, and others from time to time", async () => {
   await expect.poll(() => passes).toBeGreaterThan(3);
 });
 
-it("waits with its first pass if it is told to", async () => {
+it("delays its first pass on request", async () => {
   const { task, begun } = heldPasses({ firstAfterMs: 5 });
   await task.start();
   expect(begun).toHaveLength(0);
@@ -126,7 +126,7 @@ it("does nothing before its start, nor if it was stopped before", async () => {
   expect(begun).toHaveLength(0);
 });
 
-it("comes pass when it is told to, from its start until it is stopped", async () => {
+it("passes on each notification, from its start until it is stopped", async () => {
   let passes = 0;
   const { task } = heldPasses({ pass: () => Promise.resolve(void (passes += 1)) });
   let tell: (() => void) | null = null;
@@ -148,7 +148,7 @@ it("comes pass when it is told to, from its start until it is stopped", async ()
   expect(passes).toBe(2);
 });
 
-it("does not come pass if it can't be told to, and stops all the same", async () => {
+it("does not pass without notifications, and stops all the same", async () => {
   const { task, begun } = heldPasses();
   const listening = withListener(task, () => Promise.reject(new Error("the database is away")));
   await expect(listening.start()).rejects.toThrow("the database is away");

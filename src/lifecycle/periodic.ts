@@ -7,7 +7,7 @@ export interface Periodic extends Service {
   now(): void;
 }
 
-/** What a periodic task does, and when. */
+/** A periodic task's work and times. */
 export interface PeriodicOptions {
   /**
    * One pass. There is one at a time, and `stop` waits for the one under way.

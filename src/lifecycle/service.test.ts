@@ -48,7 +48,7 @@ describe("a service", () => {
     expect(calls).toEqual(["start it", "stop it"]);
   });
 
-  it("that could not start says so to whoever started it, and is stopped all the same", async () => {
+  it("that could not start rejects to its caller, and is stopped all the same", async () => {
     const calls: string[] = [];
     const service = noted(calls, "it", { start: () => Promise.reject(new Error("the port is taken")) });
     await expect(service.start()).rejects.toThrow("the port is taken");

@@ -1,6 +1,6 @@
 /**
- * Something that runs alongside the rest of the process from its start until it is stopped. What is there from its making on, such as a pool, a
- * file or a subscription, has `close` instead, which can be called twice, too.
+ * Something that runs alongside the rest of the process from its start until it is stopped. A resource that is open
+ * from its creation on, such as a pool, a file or a subscription, has `close` instead, which can be called twice, too.
  */
 export interface Service {
   /**
@@ -10,7 +10,7 @@ export interface Service {
    */
   start(): Promise<void>;
   /**
-   * Stops it, and settles when nothing of it runs any more. Safe if it never started, if its start failed halfway, and if
+   * Stops it, and settles when all its work has ended. Safe if it never started, if its start failed halfway, and if
    * it was stopped before: a second call returns the promise of the first.
    */
   stop(): Promise<void>;
@@ -26,7 +26,7 @@ export function createService(parts: Service): Service {
   let stopped: Promise<void> | null = null;
   async function stop(): Promise<void> {
     if (started === null) return;
-    // Whoever started it has the error.
+    // The caller of start has the error.
     await started.catch(() => undefined);
     await parts.stop();
   }

@@ -11,20 +11,20 @@ export function bounded(text: string, most = mostCharacters): string {
   return cutMiddle(printable(text), most);
 }
 
-/** A value in which no text controls a terminal, whoever made it. */
+/** A value without control characters for a terminal in its texts. */
 export function clean<Value>(value: Value): Value {
   return JSON.parse(JSON.stringify(value), (_key, inner: unknown) =>
     typeof inner === "string" ? printable(inner) : inner,
   ) as Value;
 }
 
-/** The answer of a tool that tells facts: for programs as they are, for models as JSON. */
+/** The answer of a tool that returns facts: for programs as they are, for models as JSON. */
 export function factsAnswer(value: Record<string, unknown>): CallToolResult {
   const structuredContent = clean(value);
   return { structuredContent, content: [{ type: "text", text: JSON.stringify(structuredContent) }] };
 }
 
-/** The answer of a tool that tells a longer text, with a few facts. */
+/** The answer of a tool that returns a longer text, with a few facts. */
 export function textAnswer(value: Record<string, unknown>, text: string): CallToolResult {
   const { content, ...rest } = factsAnswer(value);
   return { ...rest, content: [...content, { type: "text", text: bounded(text) }] };

@@ -10,7 +10,7 @@ const page = {
   cursor: z.string().max(200).optional().describe("nextCursor of the page before."),
 };
 
-/** Adds the tools that list and trigger automations, and say what came of it. */
+/** Adds the tools that list and trigger automations, and show the outcomes. */
 export function addAutomationTools({ server, client, answer, scopeChallenge }: McpParts): void {
   server.registerTool(
     "list_automations",

@@ -6,7 +6,7 @@ import { bounded } from "./answer.ts";
 /** Most characters of what an agent said last. */
 const longestSummary = 8_000;
 
-/** What of a session a model needs to know. */
+/** The fields of a session that a model needs. */
 export const briefSessionSchema = z.object({
   sessionId: z.string(),
   title: z.string(),
@@ -19,7 +19,7 @@ export const briefSessionSchema = z.object({
   pullRequests: z.array(z.object({ url: z.string(), state: z.string() })),
   /** Why it waits, was put off, or failed, and what helps; null if nothing is wrong. */
   problem: z.string().nullable(),
-  /** What its agent said last. */
+  /** Its agent's last message. */
   summary: z.string().nullable(),
   spentUsd: z.number(),
   createdAt: z.string(),

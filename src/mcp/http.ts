@@ -4,7 +4,7 @@ import type { Caller } from "./parts.ts";
 import { createOffstageMcp } from "./server.ts";
 import { loadSkills } from "./skills.ts";
 
-/** One HTTP request to the MCP server, of somebody who is known. */
+/** One authenticated HTTP request to the MCP server. */
 export interface McpCall {
   readonly request: Request;
   /** The request's body, parsed. */
@@ -16,7 +16,7 @@ export interface McpCall {
 
 /** The MCP server over streamable HTTP. */
 export interface McpEndpoint {
-  /** Answers one request; keeps nothing of it. */
+  /** Answers one request, without state. */
   answer(call: McpCall): Promise<Response>;
   /** Ends what is under way. */
   close(): Promise<void>;
@@ -30,7 +30,7 @@ export async function createMcpEndpoint(options: {
   readonly version: string;
   /** Called with what should not happen; the caller learns only that it did. */
   readonly onBug: (error: Error) => void;
-  /** Told of requests that are none of the protocol's. */
+  /** Called for requests that are not of the protocol. */
   readonly onRefusal: (error: Error) => void;
 }): Promise<McpEndpoint> {
   const skills = await loadSkills();

@@ -2,7 +2,7 @@ import type { CallToolResult, McpServer, ScopeChallengeHandler } from "@modelcon
 import type { Client } from "../client.ts";
 import type { Scope } from "../domain/people/key.ts";
 
-/** Who calls a tool, as far as tools need to know. */
+/** The caller of a tool, as far as tools need to know. */
 export interface Caller {
   readonly scopes: readonly Scope[];
   /** Whether the caller is a program that can ask its person for further scopes. */
@@ -11,7 +11,7 @@ export interface Caller {
   readonly metadataUrl: string;
 }
 
-/** What tools, resources and prompts are made with. */
+/** Dependencies of tools, resources and prompts. */
 export interface McpParts {
   readonly server: McpServer;
   /** The API, as the caller. */

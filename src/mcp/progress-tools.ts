@@ -18,7 +18,7 @@ const progressMs = 5_000;
 const mostFiles = 300;
 const waitSeconds = z.int().max(600);
 
-/** Adds the tools that tell what a session does and what it changed. */
+/** Adds the tools that show what a session does and what it changed. */
 export function addProgressTools(parts: McpParts): void {
   addFollow(parts);
   addWait(parts);
@@ -81,7 +81,8 @@ function addWait({ server, client, answer, scopeChallenge }: McpParts): void {
 }
 
 /**
- * Does something that may take up to `seconds`, and tells a client that asked for it that the call is still under way.
+ * Does something that may take up to `seconds`, and reports to a client that asked for it that the call is still under
+ * way.
  * @param work gets the signal that the time is over, or that the client has gone
  */
 async function whileWaiting<Result>(
@@ -111,7 +112,7 @@ async function whileWaiting<Result>(
 /** Returns when a session has ended, or the signal aborts. */
 async function untilEnd(client: Client, id: string, signal: AbortSignal): Promise<void> {
   try {
-    // After all events that there can be, the stream tells only of its end.
+    // After the last event, the stream has only its end.
     for await (const event of client.streamEvents(id, { after: Number.MAX_SAFE_INTEGER, signal })) void event;
   } catch (error) {
     if (!signal.aborted) throw error;
@@ -193,7 +194,7 @@ function addDiff({ server, client, answer, scopeChallenge }: McpParts): void {
           {
             files: files.slice(0, mostFiles).map(({ text: _text, ...counts }) => counts),
             moreFiles: Math.max(0, files.length - mostFiles),
-            // What was not kept can't be shown: the branch has it.
+            // The part beyond the limit can't be shown: the branch has it.
             isCut: meant.some(({ truncated }) => truncated),
             nextOffset: next < text.length ? next : null,
           },

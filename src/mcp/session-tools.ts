@@ -15,7 +15,9 @@ export const idempotencyKey = z
     "A text of yours, without spaces. If an answer is lost, call again with the same one: it is done only once.",
   );
 
-/** Adds the tools that start, show, list, steer, cancel and retry sessions, and those that say where and by whom work can be done. */
+/**
+ * Adds the tools that start, show, list, steer, cancel and retry sessions, and those that list repositories and agents.
+ */
 export function addSessionTools(parts: McpParts): void {
   addReading(parts);
   addStart(parts);

@@ -17,16 +17,17 @@ import { briefSession } from "./brief-session.ts";
 import type { McpParts } from "./parts.ts";
 
 /**
- * The extension for what takes long (https://github.com/modelcontextprotocol/ext-tasks), which belongs to revision 2026-07-28: instead
- * of its result, a call is answered with a task, which the client asks for now and then. Here a task is a session, so it outlives any
- * node and any client, and each API node knows it. A session that is told more after its end is at work again, and so is its task.
+ * The extension for long calls (https://github.com/modelcontextprotocol/ext-tasks), which belongs to revision
+ * 2026-07-28: instead of its result, a call is answered with a task, which the client asks for now and then. Here a
+ * task is a session, so it outlives any node and any client, and each API node knows it. A session that gets a message
+ * after its end runs again, and so does its task.
  */
 export const tasksExtension = "io.modelcontextprotocol/tasks";
 
 /** How often a client should ask, in ms. */
 const pollIntervalMs = 5_000;
 
-/** Whether whoever called can be answered with a task. */
+/** Whether the client takes a task as the answer. */
 export function mayBeTask({ mcpReq }: ServerContext): boolean {
   const capabilities = (mcpReq.envelope as Record<string, unknown> | undefined)?.[CLIENT_CAPABILITIES_META_KEY];
   return (capabilities as ClientCapabilities | undefined)?.extensions?.[tasksExtension] !== undefined;

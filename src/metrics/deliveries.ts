@@ -15,7 +15,7 @@ export type AnswerOutcome = (typeof answerOutcomes)[number];
 
 /** Metrics of the webhook deliveries and the answers that a worker sends. */
 export interface DeliveryMetrics {
-  /** @param seconds the attempt's duration, with the looks for what an earlier one wrote */
+  /** @param seconds the attempt's duration, with searches for an earlier one's result */
   answerAttempted(kind: (typeof answerKinds)[number], outcome: AnswerOutcome, seconds: number): void;
   /** @param seconds from the first byte sent to the answer or the timeout */
   deliveryAttempted(outcome: DeliveryOutcome, seconds: number): void;

@@ -3,8 +3,7 @@ import { metricsAccess, type MetricsRequest } from "./access.ts";
 import type { Metrics } from "./metrics.ts";
 
 /**
- * What probes and scrapers of a cluster ask of a process, under any host name: whether it lives, whether it can serve, and
- * what it counts.
+ * Requests of a cluster's probes and scrapers, under any host name: liveness, readiness and metrics.
  */
 export const statusPaths = ["/healthz", "/readyz", "/metrics"] as const;
 /** See `statusPaths`. */
@@ -19,7 +18,7 @@ export interface StatusAnswer {
   readonly body: string;
 }
 
-/** What the answers depend on. */
+/** Dependencies of the answers. */
 export interface StatusOptions {
   readonly metrics: Metrics;
   /** Bearer token for the metrics; null: only programs on this machine may read them. */
@@ -30,7 +29,7 @@ export interface StatusOptions {
   readonly ready: () => Promise<boolean>;
 }
 
-/** Answers a process's questions about itself: the same ones in the same way, whoever serves them. */
+/** Answers requests for a process's status: the same for every server that serves them. */
 export async function answerStatus(
   path: StatusPath,
   request: MetricsRequest,

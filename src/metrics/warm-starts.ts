@@ -2,9 +2,10 @@ import { Counter, type Registry } from "prom-client";
 
 const outcomes = ["warm", "none", "different", "notFirst", "failed", "off"] as const;
 /**
- * How a session's harness was started. `warm`: it was ready, and took the turn; `none`: none was ready; `different`: what the session
- * starts can't be ready, such as with variables or secrets of its own; `notFirst`: the session has folders, a conversation or a gate
- * already; `failed`: one was taken that had ended or did not answer, and another was started; `off`: this worker keeps none.
+ * How a session's harness was started. `warm`: it was ready, and took the turn; `none`: none was ready; `different`:
+ * what the session starts can't be ready, such as with its own variables or secrets; `notFirst`: the session has
+ * folders, a conversation or a gate already; `failed`: one was taken that had ended or did not answer, and another was
+ * started; `off`: this worker keeps none.
  */
 export type WarmStartOutcome = (typeof outcomes)[number];
 

@@ -14,8 +14,8 @@ export interface Outbound {
 type SetProxies = (variables: Record<string, string>) => () => void;
 
 /**
- * Makes every HTTP client of this process (`fetch`, `node:http`, `node:https`) use the proxies and trust the certificates.
- * A request with an agent of its own uses no proxy.
+ * Makes every HTTP client of this process (`fetch`, `node:http`, `node:https`) use the proxies and trust the
+ * certificates. A request with its own agent uses no proxy.
  * @param contacted URLs that the configuration names
  * @returns puts everything back
  * @throws InvalidInputError if this version of Node can't

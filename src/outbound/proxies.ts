@@ -10,8 +10,8 @@ export interface Proxies {
   /** The same for `https:` addresses. */
   readonly https: string | null;
   /**
-   * What is contacted directly: `example.com` with everything below it, the same with a port, an address, a range of
-   * addresses (`10.0.0.0/8`), `*` for everything.
+   * Hosts that are contacted directly: `example.com` with everything below it, the same with a port, an address, a
+   * range of addresses (`10.0.0.0/8`), `*` for everything.
    */
   readonly direct: readonly string[];
 }

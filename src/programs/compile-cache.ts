@@ -4,9 +4,10 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 
 /**
- * Has Node keep compiled code, and what is left of TypeScript without its types, from one start to the next: otherwise each start
- * compiles everything again. In a folder of the user's own, `.cache/offstage/compiled`, unless the operator names another with
- * `NODE_COMPILE_CACHE`. Without such a folder nothing is kept. Threads and programs that get `compileCache` use it, too.
+ * Has Node cache compiled code, and TypeScript stripped of its types, from one start to the next: otherwise each start
+ * compiles everything again. The cache is the user's folder `.cache/offstage/compiled`, unless the operator
+ * names another with `NODE_COMPILE_CACHE`. Without such a folder nothing is cached. Threads and programs that get
+ * `compileCache` use it, too.
  */
 export function useCompileCache(): void {
   const own = process.env["NODE_COMPILE_CACHE"];
@@ -28,9 +29,9 @@ function ownFolder(): string | null {
 }
 
 /**
- * The folder for compiled code below a user's home, which is made if need be. Whoever can write there decides what runs, so nobody else
- * may: neither there nor in a folder above it. The home is that of the system's list of users, and not of a variable, which `sudo`
- * may have kept.
+ * The folder for compiled code below a user's home, which is made if need be. A user who can write there decides what
+ * runs, so no other user may: neither there nor in a folder above it. The home is that of the system's list of users,
+ * and not of a variable, which `sudo` may have kept.
  * @returns null if there is none, or others can write there
  */
 export function compiledFolder({ homedir, uid }: { readonly homedir: string; readonly uid: number }): string | null {

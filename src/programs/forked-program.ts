@@ -1,7 +1,7 @@
 import { fork, type ChildProcess, type ForkOptions } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-/** A program of ours in a process of its own, with a channel for messages. */
+/** A program of ours in a separate process, with a channel for messages. */
 export interface ForkedProgram {
   readonly child: ChildProcess;
   /** The end of what it has printed on stderr, for a message. */
@@ -14,7 +14,7 @@ export interface ForkedProgram {
 const keptOutput = 2_000;
 
 /**
- * Starts a program of ours in a process of its own.
+ * Starts a program of ours in a separate process.
  * @param file as `programFile` gives it
  * @param options the program's whole environment, and Node's flags for it
  */

@@ -1,8 +1,8 @@
 import { extname } from "node:path";
 
 /**
- * The file of a program of ours that runs in a process or thread of its own, beside the file that starts it. It has that file's
- * extension: Node runs the source and what is built of it.
+ * The file of a program of ours that runs in a separate process or thread, beside the file that starts it. It has that
+ * file's extension: Node runs the source and what is built of it.
  * @param starter `import.meta.url` of the file that starts it
  * @param name relative to that file, without an extension
  */

@@ -36,7 +36,7 @@ it("comments on the issue under our id, with a person's key or an OAuth token", 
   expect(server.comments).toHaveLength(2);
 });
 
-it("makes nobody follow the issue, which would be an update of it", async () => {
+it("subscribes no user to the issue, which would be an update of it", async () => {
   await send();
   expect(server.comments[0]).toMatchObject({ doNotSubscribeToIssue: true });
 });

@@ -24,7 +24,7 @@ export function createLinearReply(apiUrl: string): Reply<Issue> {
     async send(target, text, call) {
       try {
         const body = cutMiddle(text, longestText);
-        // Who follows an issue is part of it: an answer must not be an update that a trigger hears.
+        // Subscribers are a field of an issue: an answer must not be an update that starts a trigger.
         const input = { id: call.id, issueId: target.issueId, body, doNotSubscribeToIssue: true };
         const data = await ask(apiUrl, createComment, { input }, call);
         return sentOf(at(data, "commentCreate", "comment"));
@@ -60,7 +60,8 @@ function sentOf(comment: unknown): SentReply {
 async function ask(apiUrl: string, query: string, variables: object, { token, signal }: ReplyCall): Promise<unknown> {
   const answer = await callService("Linear", apiUrl, {
     method: "POST",
-    // A person's key stands alone, an OAuth token is a bearer token: https://linear.app/developers/graphql#authentication.
+    // A person's key is sent as it is, an OAuth token as a bearer token:
+    // https://linear.app/developers/graphql#authentication.
     headers: { authorization: token.startsWith("lin_api_") ? token : `Bearer ${token}` },
     body: { query, variables },
     signal,
@@ -76,7 +77,10 @@ async function ask(apiUrl: string, query: string, variables: object, { token, si
 /** Types of errors that pass, as `@linear/sdk` knows them, without spaces. */
 const passing = new Set(["ratelimited", "internalerror", "networkerror", "locktimeout", "bootstraperror"]);
 
-/** What an error of GraphQL means. Linear answers a rate limit with 400 and its type (https://linear.app/developers/rate-limiting). */
+/**
+ * The failure for an error of GraphQL. Linear answers a rate limit with 400 and its type
+ * (https://linear.app/developers/rate-limiting).
+ */
 function failureOf(error: unknown, { headers }: ServiceAnswer): ReplyUnavailable | ReplyRefused {
   const types = [at(error, "extensions", "type"), at(error, "extensions", "code")].map((type) =>
     typeof type === "string" ? type.toLowerCase().replaceAll(/[^a-z]/gu, "") : "",

@@ -1,15 +1,15 @@
 import type { ReplyTarget } from "../domain/automations/reply-target.ts";
 import { OffstageError } from "../domain/errors/errors.ts";
 
-/** What a reply is sent with. */
+/** The credential and signal of a reply. */
 export interface ReplyCall {
   /** Ours of this text, a UUID of version 4: the same each time that it is tried. */
   readonly id: string;
   /** Of the service; never in an error. */
   readonly token: string;
   /**
-   * Whether an attempt began before, however it ended: it may have arrived. Then what is there is looked at first, and nothing is
-   * written twice.
+   * Whether an attempt began before, however it ended: its text may have arrived. Then existing texts are searched
+   * first, so that nothing is written twice.
    */
   readonly isRepeated: boolean;
   /** Ends the attempt; what was already sent may arrive. */
@@ -36,7 +36,7 @@ export interface Reply<Target = ReplyTarget> {
 /** A service did not take a reply now; a later attempt may succeed. */
 export class ReplyUnavailable extends OffstageError {
   readonly code = "reply_unavailable";
-  /** What happened, without the beginning of the message. */
+  /** The failure, without the beginning of the message. */
   readonly problem: string;
   /** Whether it may have written the reply all the same. */
   readonly isOpen: boolean;
@@ -58,7 +58,7 @@ export class ReplyUnavailable extends OffstageError {
 /** A service will not take a reply: the message has its words, and what its owner can do. */
 export class ReplyRefused extends OffstageError {
   readonly code = "reply_refused";
-  /** What is wrong, without the beginning of the message. */
+  /** The problem, without the beginning of the message. */
   readonly problem: string;
 
   constructor(service: string, problem: string) {

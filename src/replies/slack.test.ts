@@ -152,7 +152,7 @@ describe("what does not pass", () => {
   });
 });
 
-it("stops when it is told to", async () => {
+it("stops on request", async () => {
   server.faults.push({ kind: "hang" });
   const controller = new AbortController();
   const failure = failureOf(send({ signal: controller.signal }));

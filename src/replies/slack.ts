@@ -28,7 +28,7 @@ const passing: ReadonlyMap<string, { readonly isOpen: boolean }> = new Map([
   ["fatal_error", { isOpen: true }],
 ]);
 
-/** What to do about the errors that people meet. */
+/** Remedies for common errors. */
 const remedies: Readonly<Record<string, string>> = {
   not_in_channel: "invite the app to the channel",
   channel_not_found: "invite the app to the channel, and check that its token is of the same workspace",
@@ -114,7 +114,7 @@ async function find(apiUrl: string, target: Thread, { id, token, signal }: Reply
   return null;
 }
 
-/** Looks, which never writes: so what an earlier attempt did stays open whatever goes wrong. */
+/** Sends a read, which never writes: so after any failure it stays open whether an earlier attempt wrote. */
 async function lookUp(url: string, request: Parameters<typeof callService>[2]): Promise<object> {
   try {
     return okOf(await callService("Slack", url, request));
@@ -145,8 +145,9 @@ function okOf({ status, body }: ServiceAnswer): object {
 }
 
 /**
- * The three characters of Slack's markup as entities (https://docs.slack.dev/messaging/formatting-message-text#escaping). An address on a
- * line of its own becomes a link, which shows it as it is.
+ * The three characters of Slack's markup as entities
+ * (https://docs.slack.dev/messaging/formatting-message-text#escaping). An address on a separate line becomes a link,
+ * which shows it as it is.
  */
 function escaped(text: string): string {
   const plain = text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");

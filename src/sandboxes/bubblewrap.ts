@@ -94,7 +94,8 @@ export function createBubblewrap(uids: UidRange | null = null): Sandbox {
       {
         cwd: "/",
         ends: "namespace",
-        // The descriptors from 3 on, by which `parametersOf` names them; the next is that on which bubblewrap tells of itself.
+        // The descriptors from 3 on, by which `parametersOf` names them; the next is that on which bubblewrap reports
+        // its process.
         more: [
           assignments(relayed.environment),
           Buffer.from(passwd),

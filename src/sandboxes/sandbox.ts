@@ -18,18 +18,18 @@ export interface ResourceLimits {
 /** The limit that ended a sandbox. */
 export type Exceeded = "memory" | "processes" | "disk" | "files";
 
-/** What all processes of a sandbox use together. */
+/** The usage of all processes of a sandbox together. */
 export interface SandboxUsage {
   readonly memoryBytes: number;
   /** Processor time since the start, in ms. Without a control group, processes that have ended no longer count. */
   readonly cpuMs: number;
 }
 
-/** What to start in a sandbox, and what it sees of the machine. A path means the same inside and outside. */
+/** The command to start in a sandbox, and what it sees of the machine. A path means the same inside and outside. */
 export interface SandboxRequest {
   readonly command: string;
   readonly arguments: readonly string[];
-  /** The whole environment of the process: nothing of the server's own is added but PATH. */
+  /** The whole environment of the process: of the server's own only PATH is added. */
   readonly environment: Readonly<Record<string, string>>;
   /** Folder that the process may read and write; the working directory unless `workingDirectory` names another. */
   readonly workspace: string;
@@ -37,7 +37,7 @@ export interface SandboxRequest {
   /** The session's private home folder, kept between turns; read-write. */
   readonly home: string;
   /**
-   * The session's folder whose contents the disk limits apply to, which may be a file system of its own. Default: the
+   * The session's folder whose contents the disk limits apply to, which may be a separate file system. Default: the
    * workspace and the home.
    */
   readonly disk?: string;
@@ -66,7 +66,7 @@ export interface SandboxRequest {
 export interface LaterFolders {
   /** Each is visible at its place from then on. */
   readonly mounts: readonly { readonly folder: string; readonly place: string; readonly isReadOnly: boolean }[];
-  /** Where the sandbox's home is now, and the folder to which the disk limits apply. */
+  /** The current path of the sandbox's home, and the folder to which the disk limits apply. */
   readonly home: string;
   readonly disk: string;
 }
@@ -84,7 +84,7 @@ export interface SandboxedProcess {
    * The limit that was exceeded, so that every process inside was ended; null if the sandbox ended for another reason.
    */
   exceeded(): Exceeded | null;
-  /** What it uses now; null if it does not run, or nothing tells. */
+  /** Its usage now; null if it does not run, or that is unknown. */
   usage(): SandboxUsage | null;
   /** Why the sandbox did not start the command, or lost it; null if the command ended by itself or was ended, or has not yet. */
   fault(): SandboxFault | null;
@@ -100,7 +100,7 @@ export interface Sandbox {
   readonly kind: "bubblewrap" | "container" | "none";
   /** False for `none`. */
   readonly isolates: boolean;
-  /** What enforces `limits`: the kernel, a measurement twice a second (`polling`), or nothing. */
+  /** The enforcement of `limits`: the kernel, a measurement twice a second (`polling`), or nothing. */
   readonly enforcesLimits: "kernel" | "polling" | "no";
   /** Starts a trial sandbox. @returns null if it works, else what is missing, with the remedy */
   check(): Promise<string | null>;

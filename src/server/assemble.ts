@@ -18,7 +18,7 @@ import { openVault } from "./open-stores.ts";
 /** Milliseconds for which the sign-in link of the first start is valid. */
 const firstLoginLinkMs = 24 * 60 * 60 * 1_000;
 
-/** What the API and the worker of a process share, and the organization that was there or was made. */
+/** The shared dependencies of a process's API and worker, and the existing or created organization. */
 export interface Assembled {
   readonly dependencies: Dependencies;
   /** Null in a process that only works. */

@@ -35,7 +35,7 @@ import { forgeAccounts } from "./forge-accounts.ts";
 import { pushKeysOf } from "./push-keys.ts";
 import { describeMachine } from "./worker-machine.ts";
 
-/** What background tasks need of their worker. */
+/** The worker's dependencies of background tasks. */
 interface OfWorker {
   readonly services: AttemptServices;
   readonly workerId: string;
@@ -57,7 +57,7 @@ export function forgesByAddress(forges: OrganizationForges) {
   };
 }
 
-/** What every worker does beside sessions and jobs, in the order in which it starts. */
+/** Every worker's tasks beside sessions and jobs, in the order of their start. */
 export function backgroundTasks(dependencies: Dependencies, ofWorker: OfWorker): Service[] {
   const { database, logger } = dependencies;
   const { house, housekeeping, untilOver } = ofWorker;
@@ -93,7 +93,7 @@ function heartbeat({ config, logger, database, providers }: Dependencies, { serv
   return createHeartbeat({ database, logger, id: workerId, describe });
 }
 
-/** What comes of events, and of conversations on forges. */
+/** Tasks for events, and for conversations on forges. */
 function conversationTasks(
   { config, database, logger, templates, sandbox, forges }: Dependencies,
   { workerId, url, resting }: OfWorker,
@@ -116,7 +116,7 @@ function conversationTasks(
   ];
 }
 
-/** What others are told: webhooks, people, forges and services. */
+/** Tasks that send: to webhooks, people, forges and services. */
 function outgoingTasks(dependencies: Dependencies, { services, url }: OfWorker): Service[] {
   const { config, database, vault, logger, metrics, forges } = dependencies;
   const publicUrl = () => url;
@@ -147,7 +147,7 @@ function outgoingTasks(dependencies: Dependencies, { services, url }: OfWorker):
   ];
 }
 
-/** What forges are asked from time to time: pull requests, and whether credentials are still good. */
+/** Periodic requests to forges: pull requests, and checks of credentials. */
 function forgeTasks(dependencies: Dependencies): Service[] {
   const { config, database, vault, logger, forges, forgeReach: reach } = dependencies;
   const { forgeOf } = forgesByAddress(forges);

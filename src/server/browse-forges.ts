@@ -7,7 +7,7 @@ import { hasQuery, type FoundItems, type ForgeBrowser, type FoundRepository } fr
 import type { Forge } from "../forges/forge.ts";
 import type { OrganizationForges } from "../forges/connections/organization-forges.ts";
 
-/** How long what a forge showed is shown again, in ms: while somebody types. */
+/** How long a forge's list is cached, in ms: while a person types. */
 const keptMs = 20_000;
 const keptAtMost = 500;
 /** Longest time that people wait for a forge, in ms. */
@@ -16,8 +16,8 @@ const longestMs = 15_000;
 const atOnce = 4;
 
 /**
- * Answers what people choose from, by asking the organization's forges, each with its own credential. What was asked a moment ago is not
- * asked again, and a forge that wants to be left alone is.
+ * Lists what people choose from, by requests to the organization's forges, each with its own credential. Recent answers
+ * are cached, and a forge that asked to wait is not contacted.
  */
 export function createForgeChoices({
   forges,
@@ -28,7 +28,7 @@ export function createForgeChoices({
   readonly now?: () => number;
 }): ForgeChoices {
   const kept = new Map<string, { readonly until: number; readonly found: Promise<unknown> }>();
-  /** Until when a forge wants to be left alone, by organization and forge. */
+  /** Until when a forge asked to wait, by organization and forge. */
   const resting = new Map<string, { readonly until: number; readonly reason: string }>();
   const waiting = new Map<string, { underWay: number; readonly next: (() => void)[] }>();
 
@@ -62,7 +62,7 @@ export function createForgeChoices({
     }
   }
 
-  /** Asks a forge, unless it wants to be left alone. @throws SessionError, of which it takes note */
+  /** Sends a request to a forge, unless it asked to wait. @throws SessionError, of which it takes note */
   async function browse<T>(
     organizationId: string,
     forge: Forge,
@@ -93,7 +93,7 @@ export function createForgeChoices({
     );
   }
 
-  /** What of one repository is asked for. */
+  /** The requested list of one repository. */
   async function about(
     organizationId: string,
     address: RepositoryAddress,
@@ -143,7 +143,7 @@ export function createForgeChoices({
       );
       const folder = query.includes("/") ? query.slice(0, query.lastIndexOf("/")) : "";
       const isEnough = whole.isComplete || folder === "";
-      // Of a large repository only a part is known: what is below the folder that is written may be asked for.
+      // Only a part of a large repository is known: files below the typed folder may be requested.
       const found = isEnough
         ? whole
         : await about(organizationId, address, ["files", branch, folder], (browser, signal) =>
@@ -160,7 +160,7 @@ const first = ({ items }: FoundItems<string>, query: string): string[] =>
 
 const isAll = ({ items, isComplete }: FoundItems<string>): boolean => isComplete && items.length <= mostOffered;
 
-/** What a forge's refusal is for whoever asked the API. */
+/** A forge's refusal as an error of the API. */
 function asApiError(error: unknown): Error {
   if (!(error instanceof SessionError)) return error instanceof Error ? error : new Error(String(error));
   const words = `${error.message} ${error.remedy}`;

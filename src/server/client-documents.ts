@@ -7,8 +7,9 @@ const limitMs = 5_000;
 const mostCharacters = 64 * 1024;
 
 /**
- * Makes the reader of documents in which programs describe themselves (draft-ietf-oauth-client-id-metadata-document-00). Anybody may
- * name an address, so only public hosts are contacted, by https, and those in private networks that the operator lists.
+ * Makes the reader of documents in which programs describe themselves
+ * (draft-ietf-oauth-client-id-metadata-document-00). The address is untrusted, so only public hosts are contacted, by
+ * https, and those in private networks that the operator lists.
  * @returns a function that reads JSON; it throws if there is none
  */
 export function clientDocumentReader({ programHosts, outbound }: Pick<Config, "programHosts" | "outbound">) {

@@ -6,7 +6,7 @@ import { connectionAddresses } from "../store/secrets/opened-connections.ts";
 import type { AccountCheckOptions } from "../worker/background/account-checks.ts";
 import type { Dependencies } from "./dependencies.ts";
 
-/** What the API and the workers need for people's own accounts at forges. */
+/** The API's and the workers' functions for people's own accounts at forges. */
 export function forgeAccounts({
   config,
   database,

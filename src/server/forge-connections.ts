@@ -13,7 +13,7 @@ const conversionLimitMs = 30_000;
 
 type Parts = Pick<Dependencies, "config" | "database" | "forges" | "forgeReach">;
 
-/** What the API needs for connections of forges. */
+/** The API's functions for connections of forges. */
 export function forgeConnections(parts: Parts): ForgeConnections {
   const { config, forges, forgeReach: reach } = parts;
   return {

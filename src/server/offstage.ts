@@ -24,7 +24,7 @@ export interface Offstage {
   stop(): Promise<void>;
 }
 
-/** What a process runs: everything, or only the API or a worker as a node with a shared database. */
+/** The role of a process: everything, or only the API or a worker as a node with a shared database. */
 export type ServerRole = "all" | "api" | "worker";
 
 /**

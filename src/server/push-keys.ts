@@ -3,7 +3,7 @@ import type { Database } from "../database/database.ts";
 import { serverKey } from "../store/secrets/server-keys.ts";
 import type { Vault } from "../store/secrets/vault.ts";
 
-/** Reads the keys of web push, once; they are made when somebody first asks for them. */
+/** Reads the keys of web push, once; they are made on first use. */
 export function pushKeysOf({
   database,
   vault,

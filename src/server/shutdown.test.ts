@@ -11,7 +11,7 @@ test("what was started last stops first, each once", async () => {
   expect(stopped).toEqual(["worker", "api", "database"]);
 });
 
-test("one that fails keeps none of the others from stopping, and is told", async () => {
+test("one that fails keeps none of the others from stopping, and is reported", async () => {
   const stopped: string[] = [];
   const shutdown = createShutdown();
   shutdown.add(() => void stopped.push("database"));

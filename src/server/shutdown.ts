@@ -1,6 +1,6 @@
 import { stopAll, type Service } from "../lifecycle/service.ts";
 
-/** What stops when the process stops. */
+/** The services that stop when the process stops. */
 export interface Shutdown {
   /** Adds a function. Functions are called in reverse order, so what started last stops first. */
   add(stop: () => Promise<void> | void): void;

@@ -1,7 +1,7 @@
 import type { Config } from "../config/config.ts";
 import type { SignInMethod } from "../domain/people/user.ts";
 
-/** Makes the configured sign-in methods, and loads nothing of those that are not. */
+/** Makes the configured sign-in methods, and does not load the others. */
 export async function createSignInMethods({ oidc, githubSignIn }: Config): Promise<SignInMethod[]> {
   const methods: SignInMethod[] = [];
   if (oidc !== null) methods.push((await import("../sign-in/oidc.ts")).createOidc(oidc));

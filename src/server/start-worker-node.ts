@@ -16,7 +16,7 @@ import { readWorkerId } from "./worker-id.ts";
 import { recordingsDirectory } from "./open-stores.ts";
 
 const gibibyte = 1024 ** 3;
-/** What a session is expected to take, and what has to be free in addition: on small machines agents are expected to be small. */
+/** The expected memory of a session, and the reserve in addition: on small machines agents are expected to be small. */
 const sessionBytes = Math.min(gibibyte, totalmem() / 24);
 
 /** Whether this machine has memory for another session, when `young` others have begun that do not hold yet what they will. */

@@ -5,7 +5,7 @@ import type { Logger } from "../observability.ts";
 import { version } from "./version.ts";
 
 /**
- * What a worker tells of its program and its disk.
+ * A worker's report of its program and its disk.
  * @param folders.data its data folder
  * @param folders.mirrors the folder of its mirrors, which need not be there yet
  * @returns null if the disk does not answer: the worker is there all the same

@@ -12,11 +12,11 @@ import { createImageDisks, watchedDisks } from "../worker/disk/session-disk.ts";
 import { createSessionFolders, type SessionFolders } from "../worker/disk/session-folders.ts";
 import type { Mirrors } from "../worker/git/mirrors/mirrors.ts";
 
-/** Where sessions work, and what their clones begin on. */
+/** The folders of sessions, and the bases of their clones. */
 export interface Workspaces {
   readonly folders: SessionFolders;
   readonly checkouts: SharedCheckouts;
-  /** Whether a session's folders are on a disk of their own that has no room. */
+  /** Whether a session's folders are on a separate disk that is full. */
   readonly ownDiskIsFull: (sessionId: string) => Promise<boolean>;
   /** See `LayeredDisks`: for the server alone, and not for a replay beside it. */
   readonly mounts: Service;

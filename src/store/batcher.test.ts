@@ -21,7 +21,7 @@ function held(options: {
   );
   async function letGo(): Promise<void> {
     gates.shift()?.();
-    // What follows from it is begun within this turn of the event loop.
+    // Its consequences begin within this turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
   }
   return { batches, put, letGo };
@@ -53,7 +53,7 @@ test("a batch takes no more than it may, and no more of them run at once", async
   expect(await Promise.all(all)).toEqual(all.map((_, index) => `did ${index}`));
 });
 
-test("what one asked for wrongly fails nobody else", async () => {
+test("one caller's invalid request does not fail the others", async () => {
   const { put, letGo } = held({ atOnce: 1, most: 10, fails: (inputs) => inputs.includes(2) });
   const all = Promise.allSettled([put(1), put(2), put(3)]);
   await letGo();

@@ -14,7 +14,7 @@ export interface BatchOptions<Input> {
   readonly most: number;
   /** Whether an error may be caused by one input, so that the inputs must be tried apart. */
   readonly isOnesOwn: (error: unknown) => boolean;
-  /** What inputs weigh, in one unit; omitted: nothing. */
+  /** The weight of inputs, in one unit; omitted: none. */
   readonly weight?: {
     readonly of: (input: Input) => number;
     /** Of one batch. An input that weighs more is handled alone. */
@@ -43,7 +43,10 @@ export function createBatcher<Input, Result>(
   let waitingWeight = 0;
   let underWay = 0;
 
-  /** What fails together is tried in halves, so that one of a hundred costs seven more batches, and not a hundred. */
+  /**
+   * A failed batch is retried in halves, so that one bad input of a hundred costs seven more batches, and not a
+   * hundred.
+   */
   async function run(batch: readonly Waiting[]): Promise<void> {
     try {
       const results = await flush(batch.map(({ input }) => input));

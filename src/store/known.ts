@@ -1,14 +1,14 @@
 import type { Database } from "../database/database.ts";
 
-/** What the database answered, and for how many milliseconds that is so if nobody changes it. */
+/** An answer of the database, and for how many milliseconds it holds unless it is changed. */
 export interface Valid<Value> {
   readonly value: Value;
   readonly validMs: number;
 }
 
-/** What is asked of the database by name, and remembered for a short time. */
+/** A cache of the database's answers by name, for a short time. */
 export interface Known<Value> {
-  /** What is known by that name; null if there is nothing, which is never remembered. */
+  /** The value of that name; null if there is none, which is never cached. */
   find(name: string): Promise<Value | null>;
   /** The same, asked of the database in any case. */
   findFresh(name: string): Promise<Value | null>;
@@ -18,9 +18,9 @@ export interface Known<Value> {
 export const longestKnownMs = 10_000;
 
 /**
- * Remembers answers of the database until a notification says that something changed, and only while notifications arrive.
- * @param options.channel on which changes are told, whatever the payload is
- * @param options.most answers that are remembered
+ * Caches answers of the database until a notification reports a change, and only while notifications arrive.
+ * @param options.channel on which changes are notified, with any payload
+ * @param options.most most answers in the cache
  * @param options.now a clock in milliseconds that never goes back
  */
 export function createKnown<Value>(

@@ -3,9 +3,9 @@ import { isOver, pruneJobsBefore, removeRows } from "./prune.ts";
 
 // Deletes the oldest events, jobs and ledger entries when they take more of the database than the operator allows.
 
-/** Sessions whose events one statement counts; meanwhile nobody can go on with them. */
+/** Sessions whose events one statement counts; they are locked meanwhile. */
 const countedAtOnce = 10;
-/** Sessions that are looked at for what to remove. */
+/** Sessions that one pass considers for removal. */
 const sessionsAtOnce = 100;
 /** Events that one transaction deletes, so that it holds its locks only briefly. */
 const batchSize = 1_000;
@@ -14,7 +14,7 @@ const rowsAtOnce = 10_000;
 /** Sorts after every other id. */
 const lastId = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
-/** SQL for the bytes of a row. Of the whole row PostgreSQL would read what it keeps beside the table, to tell its size. */
+/** SQL for the bytes of a row. For the whole row's size PostgreSQL would read its out-of-line values. */
 export const eventBytes = "(60 + pg_column_size(event.type) + pg_column_size(event.data))";
 /** The same of a job. */
 export const jobBytes =

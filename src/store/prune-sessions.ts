@@ -56,7 +56,7 @@ export async function pruneSessions(database: Database, days: number, signal: Ab
         await deleteSession(database, organizationId, id, true);
         count += 1;
       } catch (error) {
-        // Somebody deleted it, or goes on with it.
+        // It was deleted or continued meanwhile.
         if (!(error instanceof NotFoundError || error instanceof ConflictError)) throw error;
       }
     }

@@ -18,7 +18,7 @@ export const endedBefore = (days: string): string =>
   `${isOver} and coalesce(finished_at, updated_at) < now() - ${days} * interval '1 day'`;
 
 /**
- * Calls `remove` for a session that ended more than `days` days ago. Nobody can claim the session meanwhile, because
+ * Calls `remove` for a session that ended more than `days` days ago. The session can't be claimed meanwhile, because
  * its row is locked.
  * @returns whether `remove` was called; null if there is no such session
  */
@@ -220,10 +220,10 @@ export async function pruneArrivals(database: Database, days: number, signal: Ab
 }
 
 /**
- * Forgets conversations in which nothing happened for `days` days, with what was taken up in them: not while their pull request or their
- * session's is open, their session is under way, or something of theirs is still to be started or answered. Whoever says something
- * later begins anew.
- * @param days 0: none are forgotten
+ * Deletes conversations without activity for `days` days, with their items: not while their pull request or their
+ * session's is open, their session is running, or one of their items is still to be started or answered. A later
+ * comment begins a new conversation.
+ * @param days 0: none are deleted
  * @returns how many
  */
 export async function pruneConversations(database: Database, days: number, signal: AbortSignal): Promise<number> {
@@ -241,7 +241,7 @@ export async function pruneConversations(database: Database, days: number, signa
 const receivedKeyDays = 30;
 
 /**
- * Forgets which deliveries came long ago, and how what they were about stood.
+ * Deletes the keys and recorded states of old deliveries.
  * @returns how many of their keys
  */
 export async function pruneReceivedKeys(database: Database, signal: AbortSignal): Promise<number> {

@@ -1,4 +1,4 @@
-/** What came of an attempt to tell somebody by push or mail. */
+/** The outcome of an attempt to notify a person by push or mail. */
 export type TellingOutcome =
   | { readonly status: "sent" }
   | { readonly status: "dead"; readonly problem: string }

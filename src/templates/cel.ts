@@ -92,7 +92,7 @@ const kinds: Readonly<Record<string, string>> = {
   string: "a string",
 };
 
-/** What kind of value it is, in CEL's words. */
+/** The kind of a value, in CEL's words. */
 function kindOf(value: unknown): string {
   if (Array.isArray(value)) return "a list";
   if (value instanceof Map) return "a map";

@@ -39,9 +39,9 @@ export type TaskAnswer =
   | { readonly prompt: string | null }
   /** One for each expression. */
   | { readonly verdicts: readonly Verdict[] }
-  /** What YAML has. */
+  /** The value of the YAML. */
   | { readonly value: unknown }
-  /** What was checked or rendered can't be; the sentence is for its author. */
+  /** The text can't be checked or rendered; the sentence is for its author. */
   | { readonly problem: string };
 
 /**

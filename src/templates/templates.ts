@@ -10,9 +10,9 @@ import type { Task } from "./protocol.ts";
 import { startRenderer, type Outcome, type Renderer } from "./renderer.ts";
 
 /**
- * Renders and checks automations' instructions (Liquid), and evaluates their triggers' conditions (CEL), in processes of their own,
- * which can be killed. Each process handles one task at a time, with limited processor time and heap. A thread is not enough: one large allocation
- * ends the whole process in spite of a thread's limits.
+ * Renders and checks automations' instructions (Liquid), and evaluates their triggers' conditions (CEL), in separate
+ * processes, which can be killed. Each process handles one task at a time, with limited processor time and heap. A
+ * thread is not enough: one large allocation ends the whole process in spite of a thread's limits.
  */
 export interface Templates {
   /**
@@ -180,7 +180,7 @@ export function createTemplates(options: TemplateOptions = {}): Templates {
     idle.push(entry);
   }
 
-  /** Of many expressions together the time may be too short, or one may use it up: then each half has its own. */
+  /** The time may be too short for many expressions together, or one may use it up: then each half gets its own. */
   async function evaluate(
     expressions: readonly Expression[],
     variables: ConditionVariables,
@@ -288,7 +288,7 @@ function verdictOf(verdict: Verdict | undefined): Verdict {
 
 const isUnexplained = (outcome: Outcome): boolean => "died" in outcome || "unstartable" in outcome;
 
-/** What its author reads of a task that did not come to an end by itself. */
+/** The error for the author of a task that was ended. */
 function wordsOf(done: Done, field: string): string {
   if ("problem" in done) return done.problem;
   if ("exceeded" in done) {

@@ -4,9 +4,9 @@ import { createHash } from "node:crypto";
 const nameLength = 20;
 
 /**
- * A text between two lines that nothing in it can be taken for: the block is named by the text's own hash, so whoever writes the text
- * can't write the line that ends it, nor one that looks alike. The same text always makes the same block: a prompt that is rendered again
- * is the same.
+ * A text between two delimiter lines that it can't imitate: the block is named by the text's own hash, so the text's
+ * author can't write the line that ends it, nor one that looks alike. The same text always makes the same block: a
+ * prompt that is rendered again is the same.
  */
 export function untrustedBlock(text: string): string {
   const name = `untrusted-${createHash("sha256").update(text).digest("hex").slice(0, nameLength)}`;

@@ -18,7 +18,7 @@ const queryClient = createQueryClient(
     if (pathname === "/sign-in" || isShared) return;
     void router.navigate({ to: "/sign-in", search: { next: pagePath.test(href) ? href : pathname } });
   },
-  // Where it was said may be gone with what was offered.
+  // The place for the message may be gone with the control.
   ({ message }) => announce(message),
 );
 

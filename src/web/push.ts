@@ -4,20 +4,20 @@ import { readStored, writeStored } from "./stored.ts";
 /** Why nothing can be pushed to this browser. */
 export type Unable = "insecure" | "unsupported" | "homeScreen" | "refused";
 
-/** What this browser has subscribed, and why it can't. */
+/** This browser's subscription, or why it can't have one. */
 export interface PushHere {
   /** null: it can. */
   readonly unable: Unable | null;
   readonly isSubscribed: boolean;
 }
 
-/** Thrown if somebody was asked whether notices may be shown, and did not allow it. */
+/** Thrown if the user did not allow notices. */
 export class NotAllowedError extends Error {}
 
 const worker = "/service-worker.js";
 /** The browser's own subscription does not say which of the API's it is. */
 const storedAs = "subscription";
-/** Where the service worker finds what it renews the subscription with: `service-worker/service-worker.ts`. */
+/** The cache entry with which the service worker renews the subscription: `service-worker/service-worker.ts`. */
 const [renewalCache, renewalPath] = ["push", "/subscription/renew"];
 
 /** Id of the subscription that was made in this browser; null: none was, or it is forgotten. */
@@ -30,10 +30,10 @@ export function rememberSubscription(id: string | null): void {
   writeStored(storedAs, id);
 }
 
-/** How push stands in this browser. */
+/** The state of push in this browser. */
 export async function readPushHere(): Promise<PushHere> {
   const unable = whyUnable();
-  // A browser that was refused afterwards keeps nothing of what it had subscribed.
+  // A browser that was refused afterwards has lost its subscription.
   if (unable !== null) return { unable, isSubscribed: false };
   const registration = await navigator.serviceWorker.getRegistration("/");
   return { unable, isSubscribed: (await registration?.pushManager.getSubscription()) != null };
@@ -47,7 +47,7 @@ function whyUnable(): Unable | null {
   return Notification.permission === "denied" ? "refused" : null;
 }
 
-/** What the API wants to know of a browser that subscribes. */
+/** The API's fields of a browser that subscribes. */
 type SubscribedHere = Required<Parameters<typeof client.notices.subscribe>[0]>;
 
 /**
@@ -90,8 +90,9 @@ export async function unsubscribeHere(): Promise<void> {
 const patienceMs = 3_000;
 
 /**
- * Ends what is pushed to this browser, before whoever is signed in leaves it: nothing of theirs is to show here afterwards. The server
- * forgets the subscription, and so does the browser; if one of them fails, the other is enough. Settles in seconds, whatever happens.
+ * Ends pushes to this browser before the user signs out, so that none of their notices are shown here afterwards. Both
+ * the server and the browser delete the subscription; if one fails, the other is enough. Settles in seconds in any
+ * case.
  */
 export async function leavePush(): Promise<void> {
   const id = subscriptionIdHere();

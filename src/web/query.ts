@@ -3,10 +3,10 @@ import { ClientError, createClient } from "../client.ts";
 import type { Scope } from "../domain/people/key.ts";
 import type { Me } from "../domain/people/me.ts";
 
-/** The token of the link that this page was opened by, if it shows one session to whoever has the link; null: it does not. */
+/** The token of the link that this page was opened by, if it shows a shared session; null: it does not. */
 const shareToken = globalThis.location?.pathname.startsWith("/shared/") ? location.hash.slice(1) : null;
 
-/** Whether the page shows one session to somebody who has a link to it, and who may do nothing. */
+/** Whether the page shows one session by a share link, read-only. */
 export const isShared = shareToken !== null;
 
 /** Client of this page's own server, authenticated by the browser's cookie, or by the link that the page was opened by. */
@@ -18,7 +18,7 @@ export const client = createClient({
 
 /**
  * @param onSignedOut called whenever the server answers that the browser is not signed in
- * @param onOtherRole called with what was refused to somebody who may do more or less than before: what they are offered has changed
+ * @param onOtherRole called with a refusal that shows that the user's role has changed, and so what the page offers
  */
 export function createQueryClient(onSignedOut: () => void, onOtherRole: (refused: Error) => void): QueryClient {
   const onError = (error: Error): void => {
@@ -45,16 +45,16 @@ export function createQueryClient(onSignedOut: () => void, onOtherRole: (refused
 }
 
 /**
- * Who is signed in, and what they may do: what they may not do is not offered.
- * @param enabled false: nobody is, and nothing is asked
+ * The signed-in user and their scopes: the page offers only what they allow.
+ * @param enabled false: no user is signed in, and no request is sent
  */
 export function useMe(enabled = true): UseQueryResult<Me> {
   return useQuery({ queryKey: ["me"], queryFn: () => client.me(), enabled: enabled && !isShared });
 }
 
 /**
- * Whether what needs a scope is offered to whoever is signed in. Until their scopes are known it is, so that nothing moves for those
- * who may, who are nearly all.
+ * Whether the page offers what needs a scope. It does until the user's scopes are known, so that nothing moves for
+ * those who have it, who are nearly all.
  */
 export function useMay(scope: Scope): boolean {
   const scopes = useMe().data?.scopes;

@@ -4,17 +4,17 @@ import type { SessionDetail } from "../domain/sessions/session.ts";
 import { client, useMe } from "./query.ts";
 
 let opened: BroadcastChannel | null = null;
-/** Tells the other tabs of this browser what was marked as read: a session's id, or null for all. */
+/** Notifies the other tabs of this browser of what was marked as read: a session's id, or null for all. */
 const tabs = (): BroadcastChannel => (opened ??= new BroadcastChannel("offstage-read-marks"));
 
-/** What whoever is signed in has not looked at. */
+/** The unread sessions of the signed-in user. */
 export interface Unread {
   readonly count: number;
   /** Whether there are more than were counted. */
   readonly more: boolean;
 }
 
-/** How many sessions that are over whoever is signed in has not looked at; null: it is not known, or they are nobody in particular. */
+/** How many ended sessions the signed-in user has not looked at; null: unknown, or there is no user. */
 export function useUnread(): Unread | null {
   const queries = useQueryClient();
   const isPerson = useMe().data?.userId != null;
@@ -27,7 +27,10 @@ export function useUnread(): Unread | null {
   return unread.data ?? null;
 }
 
-/** Marks a session as looked at by whoever is signed in, and has all tabs of this browser show it. @param id null: all that are over */
+/**
+ * Marks a session as looked at by the signed-in user, and has all tabs of this browser show it. @param id null: all
+ * ended ones
+ */
 export async function markRead(queries: QueryClient, id: string | null): Promise<void> {
   await (id === null ? client.session.markAllRead() : client.session.markRead(id));
   showRead(queries, id);
@@ -35,13 +38,13 @@ export async function markRead(queries: QueryClient, id: string | null): Promise
   tabs().postMessage(id);
 }
 
-/** Marks a session that is over as looked at, while its page is seen. To whoever did not ask for it, or has a link alone, it is never unread. */
+/** Marks an ended session as looked at while its page is visible. It is never unread for anyone but its requester. */
 export function useReadWhileSeen({ id, unread }: SessionDetail): void {
   const queries = useQueryClient();
   useEffect(() => {
     if (!unread) return undefined;
     const mark = (): void => {
-      // What fails is tried again when the page is seen again.
+      // A failed mark is retried when the page is visible again.
       if (!document.hidden) markRead(queries, id).catch(() => undefined);
     };
     mark();

@@ -8,7 +8,7 @@ import { choiceOfDays, type InsightFilter } from "./insight/filter.ts";
 import { dayOf, oneOf, textOf, uuidOf } from "./search.ts";
 import { FailedPage, Layout, NotFound } from "./shell/layout.tsx";
 
-/** What an address has after `?`, which anybody may have written. */
+/** The search parameters of an address, which are untrusted. */
 type Given = Record<string, unknown>;
 
 const rootRoute = createRootRoute({ component: Layout, notFoundComponent: NotFound });
@@ -47,7 +47,7 @@ const sessionRoute = createRoute({
   validateSearch: tabIn,
 });
 
-/** The same page for somebody who has a link to the session. */
+/** The same page for a reader by a share link. */
 const sharedRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/shared/$id",

@@ -1,15 +1,15 @@
 /**
- * What this browser remembers for the web app: preferences and drafts, as texts by name. A browser that keeps nothing for pages
- * (its storage is switched off or full) forgets them at a reload, and nothing else fails because of it.
+ * The web app's storage in this browser: preferences and drafts, as texts by name. If the browser stores nothing for
+ * pages (its storage is switched off or full), they are lost at a reload, and nothing else fails.
  */
 const prefix = "offstage.";
-/** What was written while the browser keeps nothing. */
+/** Texts written while the browser stores nothing. */
 const kept = new Map<string, string>();
 
 /** The text that was remembered under a name; null if there is none. */
 export function readStored(name: string): string | null {
   try {
-    // What could not be kept is newer than what is: the storage may have become full.
+    // A text that could not be stored is newer than the stored one: the storage may have become full.
     return kept.get(name) ?? localStorage.getItem(prefix + name);
   } catch {
     return null;
@@ -25,6 +25,6 @@ export function writeStored(name: string, text: string | null): void {
   } catch {
     if (text !== null) kept.set(name, text);
   }
-  // As the browser tells other tabs of it.
+  // As the browser notifies other tabs of it.
   dispatchEvent(new Event("storage"));
 }

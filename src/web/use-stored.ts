@@ -2,8 +2,8 @@ import { useSyncExternalStore } from "react";
 import { readStored, writeStored } from "./stored.ts";
 
 /**
- * A text that is remembered under a name, as this and all other tabs of the browser have written it, and a function that writes another
- * one, made of the one that there is then: a tab that was opened long ago takes nothing back.
+ * A text that is stored under a name for all tabs of the browser, and a function that updates the current one, so that
+ * an old tab reverts nothing.
  */
 export function useStored(name: string): [string | null, (change: (text: string | null) => string | null) => void] {
   const text = useSyncExternalStore(subscribe, () => readStored(name));

@@ -16,11 +16,11 @@ export interface DeliveredRun extends Pick<DeliveredJob, "connectionId" | "pushT
   readonly event: ForgeEvent;
   /** The event's. */
   readonly repository: JobRepository;
-  /** Where the result is said; null: nowhere. */
+  /** Where the result is reported; null: nowhere. */
   readonly reply: ForgeReply | null;
 }
 
-/** What finding it needs. */
+/** Dependencies for finding the delivered run. */
 export interface DeliveredRunServices extends ForgeQuestions {
   readonly database: Database;
   /** A key that is equal for all addresses of one repository. */
@@ -28,8 +28,8 @@ export interface DeliveredRunServices extends ForgeQuestions {
 }
 
 /**
- * Finds the event of a job: only if a connection delivered it, about a repository that is that connection's, and that the run
- * works on. So nobody can make Offstage answer or read elsewhere by what a payload says.
+ * Finds the event of a job: only if a connection delivered it, about a repository of that connection that the run works
+ * on. So no payload can make Offstage answer or read elsewhere.
  * @returns null if there is no such thing; the reason why the run's trigger starts nothing, as an end of a sentence
  */
 export async function findDeliveredRun(
@@ -71,7 +71,7 @@ async function withBranch(
   return { ...event, pullRequest: { ...pullRequest, state, head, target } };
 }
 
-/** What not everybody may read is answered in its thread alone, whose answers are as confidential; without one, not at all. */
+/** A confidential event is answered only in its thread, which is as confidential; without one, not at all. */
 function replyOf(event: ForgeEvent, connectionId: string, repositoryId: string): ForgeReply | null {
   const subject = subjectOf(event);
   if (subject === null) return null;

@@ -21,7 +21,7 @@ import { firstPrompt, transcriptText } from "./steps/agent/prompt.ts";
 import { setUp, withoutSetup } from "./steps/set-up.ts";
 import { offeredTools, toolServer } from "./tools/session-tools.ts";
 
-/** What a replay found; both parts are empty or 0 if it repeated the session exactly. */
+/** The result of a replay; both parts are empty or 0 if it repeated the session exactly. */
 export interface ReplayResult {
   /** Names of the repositories whose diff differs from the session's. */
   readonly different: readonly string[];
@@ -30,9 +30,9 @@ export interface ReplayResult {
 }
 
 /**
- * Repeats a recorded session: the same commits, the same agent, and the recorded answers of the models. It stores and pushes
- * nothing and calls no model or forge. It works in folders of its own, which the agent sees at the paths of the session's
- * folders.
+ * Repeats a recorded session: the same commits, the same agent, and the recorded answers of the models. It stores and
+ * pushes nothing and calls no model or forge. It works in separate folders, which the agent sees at the paths of the
+ * session's folders.
  * @param shared with the directory of the recordings
  * @param options.onEvent receives each event, masked, instead of the database
  * @throws NotFoundError if the session was not recorded, or the commits that it started from are gone

@@ -22,9 +22,10 @@ import { findDeliveredRun, type DeliveredRun, type DeliveredRunServices } from "
 const pauses = { fromMs: 15_000, toMs: 1_800_000, jitter: 0.2 };
 
 /**
- * Runs a trigger's job: renders the automation's instructions with the payload and creates the session, or one for each repository.
- * Both are one transaction. A job that is claimed again completes with the sessions that it has, without being rendered anew.
- * A permanent error fails the job; any other is logged, and the job is claimed again when its lease expires.
+ * Runs a trigger's job: renders the automation's instructions with the payload and creates the session, or one for each
+ * repository. Both are one transaction. A job that is claimed again completes with the sessions that it has, without
+ * being rendered again. A permanent error fails the job; any other is logged, and the job is claimed again when its
+ * lease expires.
  */
 export function runJob(dependencies: JobDependencies, job: ClaimedJob): Promise<void> {
   const attributes = { "offstage.job.id": job.id, "offstage.organization.id": job.organizationId };
@@ -113,7 +114,7 @@ function branchesOf(delivered: DeliveredRun | null, { targetBranch }: ClaimedJob
   return head === null || target === null ? { targetBranch } : { targetBranch: target, branchName: head.branch };
 }
 
-/** What the run works on: a run that pushes to a pull request, on that one's repository alone. */
+/** The repositories of a run: of one that pushes to a pull request, only that one's repository. */
 function repositoriesOf(
   delivered: DeliveredRun | null,
   { repositories }: ClaimedJob["automation"],

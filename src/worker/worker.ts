@@ -15,7 +15,9 @@ import { attemptLogger } from "./attempt/attempt.ts";
 import { ClaimLost, SessionCancelled, WorkerDraining } from "./attempt/stop-reasons.ts";
 import { createContact } from "./contact.ts";
 
-/** What a worker and an attempt tell each other: the two ways in which the worker ends it, and that its agent is at work. */
+/**
+ * The signals between a worker and an attempt: the two ways in which the worker ends it, and that its agent is at work.
+ */
 export interface AttemptSignals {
   /** Ends the attempt at once; the reason, a class of `stop-reasons.ts`, decides what is recorded afterwards. */
   readonly signal: AbortSignal;
@@ -25,7 +27,7 @@ export interface AttemptSignals {
   readonly atWork: () => void;
 }
 
-/** What a worker needs: its limits, and the functions that run what it claims. */
+/** Dependencies of a worker: its limits, and the functions that run what it claims. */
 export interface WorkerOptions {
   readonly database: Database;
   readonly logger: Logger;
@@ -36,7 +38,9 @@ export interface WorkerOptions {
   readonly concurrency: number;
   /** Length of a lease, in ms: renewed every third of it; after it another worker may claim the session. */
   readonly leaseMs: number;
-  /** How long, in ms, attempts have to reach a safe point or their end after the worker was told to stop; 0 if omitted. */
+  /**
+   * How long, in ms, attempts have to reach a safe point or their end after the worker was asked to stop; 0 if omitted.
+   */
   readonly drainMs?: number;
   readonly maxRunningPerOrganization: number;
   readonly maxRunningPerRepository?: number | null;
@@ -59,7 +63,7 @@ export interface WorkerOptions {
 
 /** Interval, in ms, of the poll that finds work if a notification was lost; usually LISTEN/NOTIFY wakes the worker. */
 const pollMs = 2_000;
-/** Interval, in ms, at which sessions are looked for whose time of a retry has come. */
+/** Interval, in ms, at which sessions are polled whose retry is due. */
 const retryPollMs = 1_000;
 
 /**

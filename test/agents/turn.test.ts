@@ -146,7 +146,7 @@ describe("a turn", () => {
     await expect(result).rejects.toMatchObject({ code: "sandbox_unavailable", passing: true });
   });
 
-  it("that can't be told to the store fails with the store's error", async () => {
+  it("that can't be stored fails with the store's error", async () => {
     const lost = new Error("the lease was lost");
     const { result } = await turn([{ say: "hello" }], { emit: () => Promise.reject(lost) });
     await expect(result).rejects.toBe(lost);
@@ -185,18 +185,18 @@ function harness(asked: string, cancelled = ""): TurnRequest["launch"] {
   };
 }
 
-it("a harness is told to cancel the session that it opened in this very turn", async () => {
-  const told = join(folder, "told");
+it("a harness gets the cancel of the session that it opened in this very turn", async () => {
+  const cancelledFile = join(folder, "cancelled");
   const ended = new AbortController();
-  const cancelled = `writeFileSync(${JSON.stringify(told)}, params.sessionId);`;
+  const cancelled = `writeFileSync(${JSON.stringify(cancelledFile)}, params.sessionId);`;
   const { result, events } = await turn([], { launch: harness("", cancelled), signal: ended.signal });
   await waitFor(() => events.length > 0, "the turn began");
   ended.abort(new Error("cancelled"));
   await expect(result).rejects.toThrow("cancelled");
-  expect(readFileSync(told, "utf8")).toBe("s");
+  expect(readFileSync(cancelledFile, "utf8")).toBe("s");
 });
 
-it("a harness that says more than can be told is not heard until it was", async () => {
+it("a harness that prints faster than events can be stored is not read until they are", async () => {
   const count = 30_000;
   const progress = join(folder, "said");
   const program = harness(`

@@ -48,24 +48,24 @@ afterAll(async () => {
 });
 
 let count = 0;
-/** Somebody who signed in, with a key of their own. */
-async function somebody(scopes: ("read" | "write" | "admin")[] = ["read", "write"]) {
+/** A signed-in person, with their own key. */
+async function addSomeone(scopes: ("read" | "write" | "admin")[] = ["read", "write"]) {
   const { database, organizationId } = app;
   const name = `Person ${(count += 1)}`;
   const { key, userId } = await addPerson(database, organizationId, { name, scopes });
   return { key, userId, name, owner: { organizationId, userId } };
 }
-type Somebody = Awaited<ReturnType<typeof somebody>>;
+type SignedIn = Awaited<ReturnType<typeof addSomeone>>;
 
 const body = (over: object = {}) => ({ webUrl: forge.url, token: ada.token, ...over });
-async function connect({ key }: Somebody, over: object = {}) {
+async function connect({ key }: SignedIn, over: object = {}) {
   const { status, body: made } = await app.post("/account/create", body(over), { key });
   expect([status, made.error]).toEqual([200, undefined]);
   return made;
 }
 
 it("connects a person's account, says whose it is, and never answers its token", async () => {
-  const person = await somebody();
+  const person = await addSomeone();
   const made = await connect(person);
   expect(made).toMatchObject({ kind: "github", webUrl: forge.url, apiUrl: forge.apiUrl, name: "ada" });
   expect(made.health).toMatchObject({ state: "ok", problems: [] });
@@ -97,7 +97,7 @@ describe.each<[Hook["kind"], string, string?]>([
     await forge.createRepository("acme", name, { "a.txt": "a" });
     await forge.commit("acme", name, "work", { "a.txt": "b" });
     forge.propose("acme", name, { number: 1, head: "work" });
-    await connect(await somebody(), { webUrl, ...(username !== undefined && { username }) });
+    await connect(await addSomeone(), { webUrl, ...(username !== undefined && { username }) });
     const { told } = forge.happenings(kind).say(forge.place("acme", name), 1, { by: "ada", body: "Words" });
     const { headers = {}, body: payload = "" } = deliveryOf({ kind, secret: "s" }, told) ?? {};
     const lowered = Object.fromEntries(Object.entries(headers).map(([key, value]) => [key.toLowerCase(), value]));
@@ -110,7 +110,7 @@ describe.each<[Hook["kind"], string, string?]>([
 });
 
 it("answers a repeated creation with the same account", async () => {
-  const { key } = await somebody();
+  const { key } = await addSomeone();
   const headers = { "Idempotency-Key": "once" };
   const [first, second] = [
     await app.post("/account/create", body(), { key, headers }),
@@ -136,13 +136,13 @@ describe("refuses", () => {
       /^token: missing a valid token: .* Make a new/u,
     ],
     ["a name beside a token of GitHub", () => ({ username: "ada" }), /^username: is for Bitbucket only/u],
-  ])("%s, naming the field", async (_, over, told) => {
-    const { status, body: answer } = await app.post("/account/create", body(over()), await somebody());
-    expect([status, answer.error]).toEqual([400, expect.stringMatching(told)]);
+  ])("%s, naming the field", async (_, over, problem) => {
+    const { status, body: answer } = await app.post("/account/create", body(over()), await addSomeone());
+    expect([status, answer.error]).toEqual([400, expect.stringMatching(problem)]);
   });
 
   it("a token without the scope to open pull requests, naming it with its reason, and saves nothing", async () => {
-    const person = await somebody();
+    const person = await addSomeone();
     forge.setScopes("read:org");
     const { status, body: answer } = await app.post("/account/create", body(), person);
     expect([status, answer.error]).toEqual([
@@ -155,14 +155,14 @@ describe("refuses", () => {
   it("a token of which the forge does not say whose it is", async () => {
     known = [{ settings: { kind: "gitea", webUrl: forge.url, apiUrl: `${forge.url}/api/v1` }, isOwn: true }];
     forge.setGiteaScopes(["write:repository"]);
-    const { body: answer } = await app.post("/account/create", body(), await somebody());
+    const { body: answer } = await app.post("/account/create", body(), await addSomeone());
     expect(answer.error).toMatch(/^token: missing read:user: The forge does not say whose/u);
   });
 
   it("to send a token to the other host that an organization's connection names", async () => {
     const settings = { kind: "github", webUrl: forge.url, apiUrl: "https://collects.example/api/v3" } as const;
     known = [{ settings, isOwn: true }];
-    const { status, body: answer } = await app.post("/account/create", body(), await somebody());
+    const { status, body: answer } = await app.post("/account/create", body(), await addSomeone());
     expect([status, answer.error]).toEqual([
       400,
       expect.stringMatching(/^webUrl: .*collects\.example.*ask the operator/u),
@@ -170,13 +170,13 @@ describe("refuses", () => {
   });
 
   it("a second one for the same address", async () => {
-    const person = await somebody();
+    const person = await addSomeone();
     await connect(person);
     const { status, body: answer } = await app.post("/account/create", body(), person);
     expect([status, answer.error]).toEqual([409, expect.stringMatching(/^webUrl: you have an account/u)]);
   });
 
-  it("somebody who is nobody in particular, as a key without an owner", async () => {
+  it("a caller that is no user, as a key without an owner", async () => {
     const { status, body: answer } = await app.post("/account/create", body());
     expect([status, answer.error]).toEqual([403, expect.stringMatching(/sign in/u)]);
   });
@@ -187,16 +187,16 @@ it("takes a token that can only open pull requests, with what the service's own 
   forge.setGranted(["pull_requests"]);
   await forge.createRepository("acme", "fine", { "a.txt": "a" });
   try {
-    expect((await connect(await somebody())).health).toMatchObject({ state: "ok", problems: [] });
+    expect((await connect(await addSomeone())).health).toMatchObject({ state: "ok", problems: [] });
   } finally {
     forge.setGranted(null);
   }
 });
 
-it("shows an account to nobody else, and nobody else can change or delete it", async () => {
-  const owner = await somebody();
+it("shows an account only to its person, and only they can change or delete it", async () => {
+  const owner = await addSomeone();
   const { id } = await connect(owner);
-  for (const other of [await somebody(), await somebody(["admin"])]) {
+  for (const other of [await addSomeone(), await addSomeone(["admin"])]) {
     expect((await app.get("/account/list", other)).body.accounts).toEqual([]);
     const answers = [
       await app.get(`/account/${id}`, other),
@@ -210,7 +210,7 @@ it("shows an account to nobody else, and nobody else can change or delete it", a
 });
 
 it("deletes an account with its token, also for a person who may only read by now", async () => {
-  const person = await somebody();
+  const person = await addSomeone();
   const { id } = await connect(person);
   const reader = await createKey(app.database, app.organizationId, {
     name: "reader",
@@ -223,7 +223,7 @@ it("deletes an account with its token, also for a person who may only read by no
 });
 
 it("is erased with the person, and in no hand of a person who is disabled", async () => {
-  const person = await somebody();
+  const person = await addSomeone();
   const { id } = await connect(person);
   const { database, organizationId } = app;
   const session = await addSession(database, organizationId, { requestedBy: person.userId });
@@ -237,7 +237,7 @@ it("is erased with the person, and in no hand of a person who is disabled", asyn
 });
 
 it("is sealed anew with the other secrets when the master key is rotated", async () => {
-  const person = await somebody();
+  const person = await addSomeone();
   const { id } = await connect(person);
   const newKey = randomBytes(32).toString("base64");
   await rotateMasterKey(app.database, createVault(environmentKeyring(`${newKey},${masterKey}`)));
@@ -248,7 +248,7 @@ it("is sealed anew with the other secrets when the master key is rotated", async
 
 describe("an account that the forge refused", () => {
   async function refused(repository: boolean) {
-    const person = await somebody();
+    const person = await addSomeone();
     const { database, organizationId } = app;
     const { id } = await connect(person);
     const { body: made } = await app.post("/repository/create", {

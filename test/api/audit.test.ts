@@ -70,7 +70,8 @@ it("has a delivery a moment after it was answered, as the ledger has what came o
     triggers: [{ type: "webhook" }],
   });
   const { id } = (body as { triggers: { id: string }[] }).triggers[1] ?? { id: "" };
-  // Nothing is written while somebody holds the table: what waits for its entry would not be answered.
+  // Nothing is written while another transaction locks the table: a request that waits for its entry would not be
+  // answered.
   const holder = await app.database.pool.connect();
   try {
     await holder.query("begin");
@@ -173,7 +174,7 @@ describe("the Host header", () => {
     },
   );
 
-  it("can be a further name that the operator gave, and health is told to any", async () => {
+  it("can be a further name that the operator gave, and health is shown under any", async () => {
     const named = await app.another({ hosts: ["offstage.internal"] });
     const headers = { authorization: `Bearer ${app.adminKey}`, host: "offstage.internal" };
     expect((await named.inject({ method: "GET", url: "/session/list", headers })).statusCode).toBe(200);

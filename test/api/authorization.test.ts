@@ -11,7 +11,7 @@ import { examplesOf } from "./fuzz/examples.ts";
 
 type Needed = Scope | "nothing";
 
-/** Every route that the server has, and what it asks for. A route that is new fails until somebody has thought of its line. */
+/** Every route that the server has, and what it asks for. A new route fails until it has its line. */
 const needed: Readonly<Record<string, Needed>> = {
   "GET /agent/list": "read",
   "POST /agent/:keyOrId/trigger": "trigger",
@@ -215,7 +215,7 @@ const allUrls: string[] = [];
 const credentials: Credential[] = [];
 let foreignKey: string;
 
-/** Fastify tells of every app when it begins, so that its routes are seen as it adds them. */
+/** Fastify publishes every app when it begins, so that its routes are seen as it adds them. */
 function seeRoutes(message: unknown): void {
   const { fastify } = message as { fastify: FastifyInstance };
   fastify.addHook("onRoute", ({ url, method, config, schema }) => {
@@ -372,7 +372,7 @@ function isPersonal(url: string): boolean {
 function wantedOf({ name, scopes }: Credential, scope: Scope, { url, missingKey }: Route): string {
   if (scopes === null) return name === "nothing" ? `${missingKey}` : "401";
   if (!isHeld(scopes, scope)) return `403 lacks the scope ${scope}`;
-  // They are a person's: nobody is known by the others.
+  // They are a person's: the other credentials have none.
   if (isPersonal(url) && !/^a \w+'s browser$| of an admin who is a member by now$/u.test(name)) return "403";
   // A person decides, at our page.
   if (url === "/oauth/request/:id" && !name.includes("browser")) return "403";
@@ -397,14 +397,14 @@ describe("each credential does what its scopes hold, and nothing else, at every 
     async (name, scope) => {
       const route = routes.find(({ method, url }) => `${method} ${url}` === name);
       if (route === undefined) throw new Error(`there is no ${name}`);
-      const told: string[] = [];
+      const outcomes: string[] = [];
       for (const { name: who, call } of credentials) {
-        // An empty body and an id of nothing: who is let in is told so, and nothing changes.
+        // An empty body and an unknown id: an admitted caller gets that error, and nothing changes.
         const { status, body } = await api.request(route.method, pathOf(route.url), { ...call, body: {} });
-        told.push(`${who}: ${outcomeOf(status, body)}`);
+        outcomes.push(`${who}: ${outcomeOf(status, body)}`);
       }
       const wanted = credentials.map((each) => `${each.name}: ${wantedOf(each, scope as Scope, route)}`);
-      expect(told).toEqual(wanted);
+      expect(outcomes).toEqual(wanted);
     },
   );
 
@@ -526,7 +526,7 @@ describe("another organization's admin", () => {
     }) ?? {};
   const withIds = (): Route[] =>
     routes
-      // What a program asks for is nobody's until a person decides it: test/mcp/oauth.test.ts.
+      // A program's request has no owner until a person decides it: test/mcp/oauth.test.ts.
       .filter(({ url }) => /:(?:id|keyOrId)/u.test(url) && !url.startsWith("/oauth/"))
       .toSorted((a, b) => Number(ends(a)) - Number(ends(b)));
   const ends = ({ url }: Route): boolean => /\/(?:delete|revoke|erase)$/u.test(url);

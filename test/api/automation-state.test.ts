@@ -33,7 +33,7 @@ test("is empty at first, and entries are set, replaced and removed together", as
   expect(second.entries[0].version).toBeGreaterThan(first.entries[0].version);
 });
 
-test("of two writers that read the same, the second is told, and changes nothing", async () => {
+test("of two writers that read the same, the second is refused, and changes nothing", async () => {
   const macro = await automation();
   const { body } = await update(macro, { set: { count: 1, other: 1 } });
   const [{ version }] = body.entries;

@@ -121,7 +121,7 @@ it("saves one that lacks something optional as degraded, and says what", async (
   expect(checked.health).toMatchObject({ state: "ok", problems: [] });
 });
 
-it("says who calls Offstage by what, and goes by the server's settings again if told so", async () => {
+it("has its own mention and trusted bots, and the server's settings again if these are removed", async () => {
   const made = await connect({ mention: "@Robot", allowedBots: ["Renovate[bot]", "renovate[bot]", "helper"] });
   expect(made).toMatchObject({ mention: "Robot", allowedBots: ["renovate[bot]", "helper"] });
   const update = async (changes: object) => (await app.post(`/connection/${made.id}/update`, changes)).body;
@@ -245,7 +245,7 @@ it("takes the operator's forge for a connection that only receives events, if th
   const credential = { type: "configured" };
   const made = await app.post("/connection/create", { kind: "github", credential });
   expect(made.body).toMatchObject({ webUrl: "https://github.com", apiUrl: "https://api.github.com", account: null });
-  // Nobody's own token goes to an address of it: the operator names the API.
+  // No person's token goes to an address of it: the operator names the API.
   const addresses = await connectionAddresses(app.database, app.organizationId);
   expect(addresses.map(({ webUrl }) => webUrl)).not.toContain("https://github.com");
   const none = await app.post("/connection/create", { kind: "gitea", webUrl: "https://git.example", credential });

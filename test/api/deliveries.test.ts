@@ -162,7 +162,7 @@ test("Slack's question whether the address is right is answered with its challen
   });
 });
 
-test("a sender of CloudEvents is told that the address takes them, and may put its token into the address", async () => {
+test("a sender of CloudEvents gets the consent of the address, and may put its token into the address", async () => {
   const { path } = await addAutomation({ type: "source", source: "cloudEvents", secret });
   const asked = await api.app.inject({
     method: "OPTIONS",
@@ -210,7 +210,7 @@ test("what is not rightly signed is logged with its status, and without its body
     expect(statusCode).toBe(401);
     // It is written once the answer is.
     await expect.poll(() => lines.filter((line) => line.includes('"status":401'))).toHaveLength(1);
-    // Whoever knows the address of a trigger may send to it.
+    // Anyone who knows the address of a trigger may send to it.
     expect(lines.join("")).toContain(path === ofForge ? ofForge : "/hook/[redacted]");
     expect(lines.filter((line) => line.includes(word))).toEqual([]);
   }
@@ -249,7 +249,7 @@ test("another title of a pull request on Bitbucket Cloud starts nothing, also if
   const source = { branch: { name: "fix-login" }, commit: { hash: "0123456789ab" } };
   expect(await tell("pullrequest:updated", { source })).toEqual(["accepted", 1]);
   expect(await tell("pullrequest:updated", { source, title: "Mend it" })).toEqual(["duplicate", 1]);
-  // What opens it is still told to who listens to that later, as of another pull request.
+  // A later trigger of openings still gets the opening, as of another pull request.
   const opened = await addAutomation({ ...shared, events: ["pullRequest.opened"] });
   expect((await tell("pullrequest:created", { id: 1_234 }))[0]).toBe("accepted");
   expect((await api.get(`/automation/${opened.automationId}/runs`)).body.runs).toHaveLength(1);
@@ -292,7 +292,7 @@ test.each([
   ["azure", "https://dev.azure.com/fabrikam", azureSamples, "git.pullrequest.created"],
   ["bitbucket", "https://bitbucket.org/team", bitbucketSamples, "pullrequest:created"],
 ] as const)(
-  "a branch that goes back to a commit is told by %s each time, once",
+  "a branch that goes back to a commit is delivered by %s each time, once",
   async (kind, webUrl, samples, opened) => {
     const id = randomUUID();
     await createConnection(api.database, vault, api.organizationId, {
@@ -320,7 +320,7 @@ test.each([
     // Sent again, and by another webhook.
     for (const delivery of all) expect(await deliver(delivery)).toBe("duplicate");
     expect(await deliver(pushed[kind](b, time(30)))).toBe("duplicate");
-    // Bitbucket tells of other changes by the same event, and of some late.
+    // Bitbucket delivers other changes by the same event, and some late.
     if (kind !== "bitbucket") return;
     expect(await deliver(pushed[kind](a, time(45)))).toBe("duplicate");
     expect(await deliver(pushed[kind](b, time(32)))).toBe("duplicate");
@@ -532,7 +532,7 @@ describe("a connection of GitHub", () => {
     expect(rows).toEqual([]);
   });
 
-  test("tells of nothing that another connection has told a trigger of both already, but to triggers of its own", async () => {
+  test("starts no trigger of two connections twice for one happening, but triggers of its own", async () => {
     const otherId = randomUUID();
     await createConnection(api.database, vault, api.organizationId, {
       id: otherId,
@@ -548,7 +548,7 @@ describe("a connection of GitHub", () => {
     const ofBoth = await addAutomation(shared);
     const ofOther = await addAutomation({ ...shared, connectionId: otherId });
     const user = { id: 1, login: "ann", type: "User" };
-    const told = (id: number) => ({
+    const release = (id: number) => ({
       action: "published",
       release: {
         id,
@@ -562,7 +562,7 @@ describe("a connection of GitHub", () => {
       sender: user,
     });
     const deliver = async (connection: string, id: number) => {
-      const { body } = await send(`/hook/forge/${connection}`, signed("release", told(id)));
+      const { body } = await send(`/hook/forge/${connection}`, signed("release", release(id)));
       expect(body.outcome).toBe("accepted");
       await decideAll();
       return body.ledgerId;
@@ -579,7 +579,7 @@ describe("a connection of GitHub", () => {
         reason: expect.stringContaining("of which another connection told") as string,
       }),
     );
-    // The positive controls: another release, and what somebody has decided again.
+    // The positive controls: another release, and a happening that is decided again.
     await deliver(otherId, 2);
     expect([await runsOf(ofBoth), await runsOf(ofOther)]).toEqual([2, 2]);
     await api.post(`/ledger/${again}/replay`, {});
@@ -617,7 +617,7 @@ describe("a connection of GitHub", () => {
     expect(await all(3, ofWebhook, unsigned)).toEqual(["401", "401", later]);
     const signedToo = () => ({ headers: { ...unsigned().headers, "x-signature": signature }, body });
     expect(await all(6, ofWebhook, signedToo)).toEqual(["202", "202", "202", "202", "202", later]);
-    // Whoever knows an address that asks for no signature may send to it.
+    // Anyone who knows an address that asks for no signature may send to it.
     const { path: open } = await addAutomation({ type: "webhook", verify: { type: "none" } });
     expect(await all(3, open, unsigned)).toEqual(["202", "202", later]);
   });
@@ -639,7 +639,7 @@ describe("a connection of GitHub", () => {
     const isDeleted = (at: string) =>
       pool.query(`update forge_connection set deleted_at = ${at} where id = $1`, [connectionId]);
     for (let again = 0; again < 3; again += 1) expect(await statusOf(right())).toBe(202);
-    // As nobody deletes one: without a word to those who remember it.
+    // Deleted without a notification to the caches, as no operation does.
     await isDeleted("now()");
     expect(await statusOf(right())).toBe(202);
     expect(await statusOf(wrong())).toBe(404);

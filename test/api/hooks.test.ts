@@ -313,7 +313,7 @@ describe("a second delivery", () => {
     expect((await deliver(repeating, '{"a":1}')).body.outcome).toBe("accepted");
   });
 
-  test("with the same body and no id is told apart from one with another body", async () => {
+  test("with the same body and no id is distinguished from one with another body", async () => {
     const hook = await addHook();
     const outcomes = [];
     for (const raw of ['{"a":1}', '{"a":1}', '{"a":2}']) outcomes.push((await deliver(hook, raw)).body.outcome);

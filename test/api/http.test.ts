@@ -126,7 +126,7 @@ describe("a method that a path does not have is 405, with those that it has", ()
   });
 });
 
-it("whoever is not known is told how to say who they are", async () => {
+it("an unauthenticated caller gets the way to authenticate", async () => {
   for (const call of [{ key: null }, { key: "ofs_wrong" }]) {
     expect(await api.get("/session/list", call)).toMatchObject({
       status: 401,
@@ -166,7 +166,7 @@ it("a key in the query is in no log, however its name is encoded", async () => {
   expect(lines.join("")).not.toContain("hidden-value");
 });
 
-it("a request that comes while the server stops is told to come again", async () => {
+it("a request that comes while the server stops is asked to retry", async () => {
   const app = await api.another();
   const own = await listen(app);
   const socket = connect(own, "127.0.0.1");
@@ -188,7 +188,7 @@ it("a request that comes while the server stops is told to come again", async ()
   expect(bodyOf(answers)).toEqual(justAnError);
 });
 
-it("the server stops although somebody holds a connection on which nothing was sent", async () => {
+it("the server stops although a client holds an idle connection", async () => {
   const app = await api.another();
   const own = await listen(app);
   // Without these bounds Node.js would wait for ever, instead of a minute.

@@ -61,7 +61,7 @@ test("the same key for another operation is a conflict, the same operation under
   expect(prefixed.body).toEqual(first.body);
 });
 
-test("concurrent duplicates make one session: each is answered like the first, or told to come again", async () => {
+test("concurrent duplicates make one session: each is answered like the first, or asked to retry", async () => {
   const answers = await atOnce(20, () => create("duplicates", "duplicates"));
   const good = answers.filter(({ status }) => status === 200);
   const early = answers.filter(({ status }) => status !== 200);

@@ -163,7 +163,7 @@ describe("the figures of a time", () => {
     ["model", () => [{ key: "m", name: "m", sessions: 3, inputTokens: 300 }]],
     ["automation", () => [{ key: "", name: null, sessions: 3 }]],
     ["person", () => [{ name: "first admin key", sessions: 3 }]],
-  ])("are told apart by %s", async (dimension, expected) => {
+  ])("are grouped by %s", async (dimension, expected) => {
     const { groups } = await figures(`${time}&groupBy=${dimension}`);
     expect(groups).toHaveLength(expected().length);
     expect(groups).toMatchObject(expected());

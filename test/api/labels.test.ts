@@ -101,7 +101,7 @@ describe("an archived session", () => {
     expect(await listed("label=archive")).toEqual([id]);
   });
 
-  test("needs nobody", async () => {
+  test("needs no attention", async () => {
     const id = await create({ labels: ["needs"] });
     await api.database.pool.query("update session set priority = 1 where id = $1", [id]);
     await requireClaim(api.database);

@@ -71,7 +71,7 @@ describe("a one-time link", () => {
     ["an empty token", { token: "" }, 401],
     ["neither token nor key", {}, 400],
     ["both", { token: "x", key: "y" }, 400],
-  ])("%s signs nobody in", async (_name, body, status) => {
+  ])("%s signs no one in", async (_name, body, status) => {
     const answer = await api.post("/login/create", body, { key: null });
     expect(answer.status).toBe(status);
     expect(answer.headers["set-cookie"]).toBeUndefined();
@@ -107,7 +107,7 @@ describe("the cookie", () => {
     expect(String(answer.headers["set-cookie"])).toContain("; Secure");
   });
 
-  test("stands for nobody when its 30 days have passed", async () => {
+  test("is invalid after its 30 days", async () => {
     const cookie = await signedIn();
     const { rows } = await api.database.pool.query<{ days: number }>(
       "select extract(day from expires_at - created_at)::integer as days from browser_session order by created_at desc limit 1",
@@ -117,7 +117,7 @@ describe("the cookie", () => {
     expect(await read(cookie)).toMatchObject({ status: 401, body: { error: ended } });
   });
 
-  test("stands for nobody after signing out, and is taken from the browser", async () => {
+  test("is invalid after signing out, and is removed from the browser", async () => {
     const cookie = await signedIn();
     const other = await signedIn();
     const out = await api.post("/login/delete", {}, { key: null, headers: { cookie } });
@@ -147,7 +147,7 @@ describe("signing in with a key", () => {
     expect((await write(cookie)).status).toBe(403);
   });
 
-  test("a key that is wrong or revoked signs nobody in", async () => {
+  test("a key that is wrong or revoked signs no one in", async () => {
     const { record, key } = await createKey(api.database, api.organizationId, { name: "gone", scopes: ["read"] });
     await revokeKey(api.database, api.organizationId, record.id);
     for (const bad of [key, "ofs_wrong"]) {
@@ -197,7 +197,7 @@ describe("another site's page", () => {
     expect(answer).toMatchObject({ status: 403, body: { error: "this request came from another site" } });
   });
 
-  test("can neither sign a browser in as somebody else nor out", async () => {
+  test("can neither sign a browser in as another person nor out", async () => {
     const headers = { host: "offstage.test", origin: "http://evil.test", "content-type": "text/plain" };
     for (const [url, body] of [
       ["/login/create", { token: await link() }],

@@ -63,8 +63,8 @@ test("a message that no turn has taken is withdrawn, and the agent never gets it
   expect(await reopenMessages(api.database, claim, "all")).toBe(2);
   expect(await statuses(id)).toEqual(["running", "withdrawn", "running"]);
   const { body } = await api.get(`/session/${id}/events`);
-  const told = body.events.filter(({ type }: { type: string }) => type === "message.withdrawn");
-  expect(told.map(({ data }: { data: unknown }) => data)).toEqual([{ messageId: second }]);
+  const announced = body.events.filter(({ type }: { type: string }) => type === "message.withdrawn");
+  expect(announced.map(({ data }: { data: unknown }) => data)).toEqual([{ messageId: second }]);
 });
 
 test("a session that was queued for the message alone is cancelled, one that has other work goes on", async () => {

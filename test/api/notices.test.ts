@@ -24,7 +24,7 @@ const settingOf = async (key: string, kind: string): Promise<unknown> => {
 };
 const keys = { p256dh: "BAAA", auth: "AAAA" };
 
-describe("what a person is told", () => {
+describe("a person's notices", () => {
   test("is theirs to choose, a viewer's too, and begins with what a browser is for", async () => {
     const { body } = await api.get("/notice/settings", { key: ada.key });
     expect(body).toMatchObject({
@@ -114,7 +114,7 @@ describe("a browser", () => {
     expect([answer.status, answer.body.error]).toEqual([400, error]);
   });
 
-  test("that has another address tells it by its own secret, without a sign-in, and nobody else does", async () => {
+  test("that has another address sends it with its own secret, without a sign-in, and no other can", async () => {
     const [secret, stranger] = ["a".repeat(43), "b".repeat(43)];
     const body = { endpoint: "https://push.example/before", keys, renewalSecret: secret };
     const made = await api.post("/subscription/create", body, { key: ada.key });
@@ -128,7 +128,7 @@ describe("a browser", () => {
     expect([renewed.status, renewed.body]).toEqual([200, { ...made.body, host: "elsewhere.example" }]);
     const listed = async (key: string) => (await api.get("/subscription/list", { key })).body.subscriptions;
     expect(await listed(ada.key)).toEqual([renewed.body]);
-    // The address before is nobody's, and an address that another subscription had is this one's.
+    // The address before has no subscription, and an address that another subscription had is this one's.
     expect(
       (await api.post("/subscription/create", { ...body, renewalSecret: stranger }, { key: grace.key })).status,
     ).toBe(200);

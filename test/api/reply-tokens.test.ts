@@ -62,7 +62,7 @@ test.each([
   expect(body.error).not.toContain(replyToken);
 });
 
-test("a trigger without a token says so, and the other organization's token is nobody's", async () => {
+test("a trigger without a token says so, and the other organization's token is not used", async () => {
   const { body } = await create(slack);
   expect(body.triggers[1]).toMatchObject({ hasReplyToken: false });
   expect(await opened(body.triggers[1].id)).toBeNull();

@@ -98,7 +98,7 @@ test("a session can't name the branch that a repository is configured for as its
   }
 });
 
-test("an organization's list says which repositories may be named, wherever they are", async () => {
+test("an organization's list says which repositories may be named, on any host", async () => {
   const url = (name: string) => `https://git.example/${name}`;
   const { body: before } = await api.post("/repository/create", { url: url("elsewhere/early") });
   const repositories = ["git.example/acme/*"];
@@ -157,7 +157,7 @@ test("on a forge that ignores capitals they make no second repository without th
     expect(onto.status).toBe(400);
   }
   expect(await idsOf({ repositories: [github("acme/capitals"), github("Acme/Capitals")] })).toEqual([repository.id]);
-  // Of other hosts nobody knows what they do.
+  // Other hosts may distinguish case.
   const [one, other] = await Promise.all(
     ["app", "App"].map((name) => idsOf({ repositories: [`https://git.example/case/${name}`] })),
   );

@@ -8,7 +8,7 @@ import { appendClaimEvents, completeMessage, nextMessage } from "../../src/store
 import { addOrganization, addSession, requireClaim } from "../store/fixtures.ts";
 import { createTestApp, type TestApp } from "./app.ts";
 
-interface Told {
+interface Change {
   readonly id: string | undefined;
   readonly event: string;
   readonly data: { readonly id?: string; readonly status?: string; readonly archivedAt?: string | null };
@@ -28,7 +28,7 @@ afterEach(() => {
 
 afterAll(() => api?.close());
 
-/** A stream of changes, read as far as `told` says. */
+/** A stream of changes, with what was read so far in `changes`. */
 async function watch({
   key = api.adminKey,
   lastEventId,
@@ -45,10 +45,10 @@ async function watch({
     },
     signal: cut.signal,
   });
-  const told: Told[] = [];
+  const changes: Change[] = [];
   const state = { ended: false };
   const parser = createParser({
-    onEvent: ({ id, event = "", data }) => told.push({ id, event, data: JSON.parse(data) as Told["data"] }),
+    onEvent: ({ id, event = "", data }) => changes.push({ id, event, data: JSON.parse(data) as Change["data"] }),
   });
   const reading = (async () => {
     for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) parser.feed(chunk);
@@ -57,14 +57,14 @@ async function watch({
     () => (state.ended = true),
     () => (state.ended = true),
   );
-  return { response, told, state, cut: () => cut.abort() };
+  return { response, changes, state, cut: () => cut.abort() };
 }
 
 type Watched = Awaited<ReturnType<typeof watch>>;
 
-/** What the stream told of a session, in order. */
-const statusesOf = ({ told }: Watched, id: string): (string | undefined)[] =>
-  told.flatMap(({ event, data }) => (data.id === id ? [event === "session" ? data.status : event] : []));
+/** The stream's changes of a session, in order. */
+const statusesOf = ({ changes }: Watched, id: string): (string | undefined)[] =>
+  changes.flatMap(({ event, data }) => (data.id === id ? [event === "session" ? data.status : event] : []));
 
 async function until(stream: Watched, id: string, status: string): Promise<void> {
   await expect.poll(() => statusesOf(stream, id).at(-1)).toBe(status);
@@ -77,21 +77,21 @@ const create = async (): Promise<string> => {
 };
 
 describe("the stream of changes in a list", () => {
-  test("begins with reset, and tells of each session that is created, changed, archived or deleted", async () => {
+  test("begins with reset, and has each session that is created, changed, archived or deleted", async () => {
     const stream = await watch();
     expect(stream.response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
-    await expect.poll(() => stream.told.map(({ event }) => event)).toEqual(["reset"]);
+    await expect.poll(() => stream.changes.map(({ event }) => event)).toEqual(["reset"]);
     const id = await create();
     await until(stream, id, "queued");
     const shown = (await api.get(`/session/${id}`)).body;
-    const told = stream.told.find(({ data }) => data.id === id)?.data;
-    expect(told).toEqual({ ...shown, estimatedWaitSeconds: null });
+    const created = stream.changes.find(({ data }) => data.id === id)?.data;
+    expect(created).toEqual({ ...shown, estimatedWaitSeconds: null });
     await api.post(`/session/${id}/cancel`, {});
     await until(stream, id, "cancelled");
     await api.post(`/session/${id}/labels`, { labels: ["seen"] });
-    await expect.poll(() => stream.told.at(-1)?.data).toMatchObject({ id, labels: ["seen"] });
+    await expect.poll(() => stream.changes.at(-1)?.data).toMatchObject({ id, labels: ["seen"] });
     await api.post(`/session/${id}/archive`, {});
-    await expect.poll(() => stream.told.at(-1)?.data.archivedAt ?? null).not.toBeNull();
+    await expect.poll(() => stream.changes.at(-1)?.data.archivedAt ?? null).not.toBeNull();
     await api.post(`/session/${id}/delete`, {});
     await until(stream, id, "deleted");
     expect(statusesOf(stream, id)).toEqual(["queued", "cancelled", "cancelled", "cancelled", "deleted"]);
@@ -101,7 +101,7 @@ describe("the stream of changes in a list", () => {
     const first = await watch();
     const one = await create();
     await until(first, one, "queued");
-    const position = first.told.at(-1)?.id;
+    const position = first.changes.at(-1)?.id;
     first.cut();
     const two = await create();
     await api.post(`/session/${one}/cancel`, {});
@@ -112,16 +112,16 @@ describe("the stream of changes in a list", () => {
     const again = await watch({ lastEventId: position });
     await until(again, two, "queued");
     await until(again, one, "cancelled");
-    expect(again.told).toEqual(beside.told);
-    expect(again.told.map(({ event }) => event)).not.toContain("reset");
+    expect(again.changes).toEqual(beside.changes);
+    expect(again.changes.map(({ event }) => event)).not.toContain("reset");
     expect(statusesOf(again, one)).toEqual(["cancelled"]);
   });
 
   test.each(["", "nonsense", "0123456789ab-7", "0123456789ab-99999999999999999999"])(
-    "tells whoever comes with the position %j, which is of no feed here, to read the list again",
+    "asks a client with the position %j, which is of no feed here, to read the list again",
     async (lastEventId) => {
       const stream = await watch({ lastEventId });
-      await expect.poll(() => stream.told.map(({ event }) => event)).toEqual(["reset"]);
+      await expect.poll(() => stream.changes.map(({ event }) => event)).toEqual(["reset"]);
     },
   );
 
@@ -132,7 +132,7 @@ describe("the stream of changes in a list", () => {
     await api.database.pool.query(
       "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
     );
-    await expect.poll(() => stream.told.filter(({ event }) => event === "reset").length).toBeGreaterThan(1);
+    await expect.poll(() => stream.changes.filter(({ event }) => event === "reset").length).toBeGreaterThan(1);
     await api.post(`/session/${id}/cancel`, {});
     await until(stream, id, "cancelled");
   });
@@ -179,13 +179,13 @@ describe("the stream of changes in a list", () => {
     await api.post(`/session/${own}/cancel`, {});
     await api.post(`/session/${own}/delete`, {});
     await until(ours, own, "deleted");
-    expect(theirs.told.map(({ data }) => data.id).filter((id) => id !== undefined)).toEqual([foreign.id]);
+    expect(theirs.changes.map(({ data }) => data.id).filter((id) => id !== undefined)).toEqual([foreign.id]);
     await revokeKey(api.database, elsewhere, record.id);
     await expect.poll(() => theirs.state.ended).toBe(true);
     expect(ours.state.ended).toBe(false);
   });
 
-  test("is refused to whoever asks for no stream", async () => {
+  test("is refused to a request for no stream", async () => {
     const answer = await api.get("/session/changes");
     expect([answer.status, answer.body.error]).toEqual([400, "Accept: must be text/event-stream, as this is a stream"]);
   });

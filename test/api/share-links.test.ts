@@ -7,7 +7,7 @@ import { addGrant, addPerson } from "../store/fixtures.ts";
 import { waitFor } from "../wait-for.ts";
 import { createTestApp, type TestApp } from "./app.ts";
 
-/** Links that show one session to whoever has them. */
+/** Links that show one session to anyone who has them. */
 let api: TestApp;
 let id: string;
 let other: string;
@@ -31,7 +31,7 @@ const shown = ["", "/events", "/diff", "/message/list", "/patch", "/transcript"]
 const statuses = (token: string, of: string) =>
   Promise.all(shown.map(async (path) => (await api.get(`/session/${of}${path}`, { key: token })).status));
 
-/** What somebody lets a program do with the API. @returns the grant's id, and a token of the program's */
+/** Gives a program a grant for the API. @returns the grant's id, and a token of the program's */
 async function program() {
   const grantId = await addGrant(api.database, api.organizationId);
   const token = `${accessPrefix}${randomToken()}`;
@@ -57,7 +57,7 @@ test("an admin sees the links of all sessions, newest first, and a member those 
 });
 
 describe("a link to a session", () => {
-  test("shows that session, and nothing else, and lets nobody do anything", async () => {
+  test("shows that session, and nothing else, read-only", async () => {
     const { token, url, ...made } = await share();
     expect(url).toMatch(new RegExp(`/shared/${id}#ofsh_[\\w-]{43}$`, "u"));
     expect(made).toMatchObject({ sessionId: id, revokedAt: null, lastUsedAt: null, createdBy: null });
@@ -101,7 +101,7 @@ describe("a link to a session", () => {
     expect((await api.post("/mcp", { jsonrpc: "2.0", id: 1, method: "ping" }, { key: token })).status).not.toBe(200);
   });
 
-  test("ends when it is revoked, when it expires, and when whoever made it may sign in no more", async () => {
+  test("ends when it is revoked, when it expires, and when its maker may sign in no more", async () => {
     const { database, organizationId } = api;
     const revoked = await share();
     expect((await api.post(`/session/${id}/share/${revoked.id}/revoke`, {})).body).toMatchObject({ id: revoked.id });
@@ -121,7 +121,7 @@ describe("a link to a session", () => {
     expect(body.error).toContain("revoked or expired");
   });
 
-  test("ends with what somebody lets the program do that made it", async () => {
+  test("ends with the grant of the program that made it", async () => {
     const [revoked, expired, going] = [await program(), await program(), await program()];
     const made = async (by: { token: string }) => (await share({}, by.token)).token;
     const links = [await made(revoked), await made(expired), await made(going)];
@@ -131,7 +131,7 @@ describe("a link to a session", () => {
     expect(await Promise.all(links.map(async (token) => (await statuses(token, id))[0]))).toEqual([401, 401, 200]);
   });
 
-  test("ends with the key that made it, for good with the sign-in of whoever did, and while its organization is erased", async () => {
+  test("ends with the key that made it, for good with its maker's sign-in, and while its organization is erased", async () => {
     const { pool } = api.database;
     const { body: key } = await api.post("/key/create", { name: "leaked", scopes: ["write"] });
     const [ofRevoked, ofExpired] = [await share({}, key.key), await share({}, key.key)];

@@ -41,14 +41,17 @@ const machine: WorkerMachine = {
   mirrors: 12,
 };
 
-interface Told {
+interface WorkerOptions {
   readonly isAble?: boolean;
   readonly concurrency?: number;
   /** Null: the worker does not say. */
   readonly machine?: WorkerMachine | null;
 }
 
-const addWorker = (id: string, { isAble = true, concurrency = 2, machine: told = machine }: Told = {}): Promise<void> =>
+const addWorker = (
+  id: string,
+  { isAble = true, concurrency = 2, machine: reported = machine }: WorkerOptions = {},
+): Promise<void> =>
   reportWorker(api.database, {
     id,
     agents: [
@@ -57,7 +60,7 @@ const addWorker = (id: string, { isAble = true, concurrency = 2, machine: told =
     ],
     defaultAgent: "opencode:m",
     concurrency,
-    machine: told,
+    machine: reported,
   });
 
 /** The worker was last seen so many minutes ago. */
@@ -142,7 +145,7 @@ test("says that the disk is full before it says that it soon is", async () => {
 
 const withFree = (freeBytes: number): WorkerMachine => ({ ...machine, disk: { ...machine.disk, freeBytes } });
 
-test("tells of each worker its version, its disk and what it keeps, and of one that does not say it, that it does not", async () => {
+test("shows each worker's version, disk and caches, or that the worker does not report them", async () => {
   await addWorker("one");
   await addWorker("silent", { machine: null });
   const [taken, ready] = [crypto.randomUUID(), crypto.randomUUID()];

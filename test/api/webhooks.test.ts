@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => api?.close());
 
-test("a webhook with an event of a newer Offstage, which shares the database, is shown, and nobody else can choose it", async () => {
+test("a webhook with an event of a newer Offstage, which shares the database, is shown, and can't be chosen", async () => {
   const { body: made } = await api.post("/webhook/create", { url: "https://example.com/told", events: ["job.failed"] });
   await api.database.pool.query("update webhook set events = events || '{session.newer}' where id = $1", [made.id]);
   const events = ["job.failed", "session.newer"];

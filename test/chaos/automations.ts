@@ -15,7 +15,7 @@ interface Made {
   readonly triggers: readonly { readonly id: string; readonly secret?: string }[];
 }
 
-/** What every run does with what it was told. */
+/** What every run does with its event. */
 function instructions(number: string, content: string): string {
   return `write work-{{ ${number} }}.txt: {{ ${content} }}, then shell sleep 0.5, then write more-{{ ${number} }}.txt: more`;
 }
@@ -42,10 +42,10 @@ export async function addAutomations(fleet: ChaosFleet, names: readonly string[]
   const webhooks = new Map<string, { readonly id: string; readonly secret: string }>();
   for (const name of names) {
     const repositories = [`${fleet.forge.url}/acme/${name}`];
-    const told = { instructions: instructions("event.number", "event.content"), repositories };
-    await create(name, told);
+    const settings = { instructions: instructions("event.number", "event.content"), repositories };
+    await create(name, settings);
     const verify = { type: "hmac", header: "X-Signature", algorithm: "sha256", encoding: "hex", prefix: "sha256=" };
-    const { triggers } = await create(`hook-${name}`, { ...told, triggers: [{ type: "webhook", verify }] });
+    const { triggers } = await create(`hook-${name}`, { ...settings, triggers: [{ type: "webhook", verify }] });
     const hook = triggers.find(({ secret }) => secret !== undefined);
     if (hook?.secret === undefined) throw new Error(`the webhook of ${name} has no secret`);
     webhooks.set(name, { id: hook.id, secret: hook.secret });

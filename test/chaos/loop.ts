@@ -16,7 +16,10 @@ export interface LoopEvent {
   readonly repository: string;
   /** Of the pull request. */
   readonly pullRequest: number;
-  /** What its turn's message contains, and no other's: words that are told as said before are JSON, in which no line begins so. */
+  /**
+   * What its turn's message contains, and no other's: earlier comments in a prompt are JSON, in which no line begins
+   * so.
+   */
   readonly sign: string;
   /** The reaction that it gets, as the forge keeps it; null: none. */
   readonly reaction: string | null;
@@ -94,7 +97,7 @@ export function runLoop(
   const loop = { events: [] as LoopEvent[], duplicates: 0, broken: [] as string[], begun: begun.promise };
   const send = async (told: Told): Promise<void> => {
     const made = deliveryOf({ kind: "github", secret: connection.secret }, told);
-    if (made === null) throw new Error(`GitHub tells of no ${told.type}`);
+    if (made === null) throw new Error(`GitHub delivers no ${told.type}`);
     const { headers, body } = made;
     const { duplicates } = await deliver(fleet, { path: `/hook/forge/${connection.id}`, headers, body });
     loop.duplicates += duplicates;
@@ -156,7 +159,7 @@ async function untilTaken(fleet: ChaosFleet, happened: readonly Happened[], sign
   }
 }
 
-/** What all things that happen there have in common: the n-th has a file of its own, which is nobody else's. */
+/** What all things that happen there have in common: the n-th has its own file. */
 function inScene({ sessionId, pullRequest, work }: Scene, index: number) {
   const file = `loop-${work.number}-${index}.txt`;
   const content = `said as ${index} of ${work.number}`;

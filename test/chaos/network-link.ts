@@ -24,9 +24,9 @@ function ip(...command: string[]): void {
 }
 
 /**
- * One node's way to the database over a network of its own: two ends of a cable, of which the far one is in a namespace,
- * where all that comes is handed on to PostgreSQL. Cut, the kernel drops every packet: nobody is told, connections last as
- * long as TCP has patience, and new ones find nobody.
+ * One node's way to the database over a network of its own: two ends of a cable, of which the far one is in a
+ * namespace, where all that comes is handed on to PostgreSQL. Cut, the kernel drops every packet: no end gets an error,
+ * connections last until TCP times out, and new ones get no answer.
  * @param index from 0, of its own for each link of a process
  * @param server folder of PostgreSQL's own socket
  */

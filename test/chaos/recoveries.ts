@@ -8,13 +8,16 @@ export interface Kill {
   readonly sessions: readonly string[];
 }
 
-/** Where the time went, in ms. */
+/** How the time was spent, in ms. */
 export interface RecoveryParts {
   /** Until the lease ran out, or the worker was back, and the session was in the queue. */
   readonly lease: number;
   /** Until the time of its retry: so many workers had died with it that it pauses. */
   readonly pause: number;
-  /** Of the rest: nobody could take it, since the database was away, or every worker was down, frozen, cut off or without disk. */
+  /**
+   * Of the rest: no worker could take it, since the database was away, or every worker was down, frozen, cut off or
+   * without disk.
+   */
   readonly nobody: number;
   /** Of the rest: some worker was hurt, and those that were not had all their places taken. */
   readonly shrunk: number;
@@ -29,7 +32,7 @@ export interface Recovery {
   readonly sessionId: string;
   /** From the SIGKILL to the next attempt, in ms. */
   readonly tookMs: number;
-  /** The same without the time in which mishaps left nobody, or no place, to take it. */
+  /** The same without the time in which mishaps left no worker, or no place, to take it. */
   readonly ownMs: number;
   readonly parts: RecoveryParts;
   /** Sessions that began meanwhile, although this one had begun before them. */
@@ -201,7 +204,7 @@ export function slowRecoveries(found: readonly Recovery[], leaseMs: number): str
 
 const inSeconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
 
-/** One line for somebody who looks for the reason of a slow recovery. */
+/** One line about the reason of a slow recovery. */
 export function describeRecovery({ sessionId, tookMs, parts, begun, overtaken }: Recovery): string {
   const named = Object.entries(parts)
     .filter(([, ms]) => ms >= 50)

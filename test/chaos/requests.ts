@@ -6,7 +6,7 @@ import { chaosKey, type ChaosFleet } from "./fleet.ts";
 export type Kind = "session" | "trigger" | "webhook" | "event";
 const kinds: readonly Kind[] = ["session", "trigger", "session", "webhook", "event"];
 
-/** Where senders deliver, and what they sign with. */
+/** Addresses and secrets of senders. */
 export interface Senders {
   readonly connection: { readonly id: string; readonly secret: string };
   /** By repository. */
@@ -20,7 +20,7 @@ export interface Accepted {
   /** Of the session, of the job, or of the event's entry in the ledger. */
   readonly id: string;
   readonly repository: string;
-  /** What the agent is told to write into `<file>`. */
+  /** What the prompt has the agent write into `<file>`. */
   readonly file: string;
   readonly content: string;
 }

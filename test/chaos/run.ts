@@ -99,7 +99,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     for (const [name, code] of codes) {
       // One that has only just been started knows nothing of signals yet, and has nothing to end.
       if (code !== null && code !== 0 && code !== "SIGTERM")
-        broken.push(`${name} ended with ${code} when it was told to stop`);
+        broken.push(`${name} ended with ${code} when it was asked to stop`);
     }
     return {
       broken,
@@ -150,15 +150,15 @@ async function untilAllOver(
   let allSent = false;
   let pausedAt: string | null = null;
   void Promise.all([done, loop.done]).then(() => (allSent = true));
-  let told = "";
+  let lastLine = "";
   for (;;) {
     await pause(250);
     const rows = await statuses(fleet);
     const count = (status: string): number => rows.filter((row) => row.status === status).length;
     const line = `${accepted.length} accepted, ${count("completed")} completed, ${count("running")} running, ${count("queued")} queued, ${count("failed")} failed`;
-    if (line !== told) tell(line);
-    told = line;
-    // Nobody asks again for what failed: it passes by itself, or a promise is broken.
+    if (line !== lastLine) tell(line);
+    lastLine = line;
+    // No failure is retried by hand: it passes by itself, or a promise is broken.
     const left = allSent && accepted.length === sessions ? await countLeft(fleet, ticking) : null;
     if (left?.all === 0 && pausedAt !== null && (await isAtRest(fleet))) break;
     // Then the last tick's run comes to its end; a run in which no minute began has shown nothing of ticks. Ticks are not waited for: on a
@@ -247,7 +247,7 @@ async function breakThings(fleet: ChaosFleet, options: ChaosOptions, breaking: B
   };
   const wanted = Math.ceil(options.sessions / sessionsForKill);
   const killing = killDuringTurns(fleet, wanted, kill, breaking.signal);
-  // Whoever wrote that comment has to look for it before it writes again.
+  // The worker that wrote that comment has to search for it before it writes again.
   const losing = breaking.loopBegun.then(() => fleet.forge.failNext({ kind: "loseAnswer", at: "comment" }));
   await failOnSchedule(fleet, options, breaking, atStep);
   await Promise.all([killing, losing]);
@@ -356,7 +356,7 @@ function failForge(fleet: ChaosFleet, failure: "500" | "429" | "loseAnswer" | "h
   }
 }
 
-/** Kills the worker of the next session that comes to the edge of a step which somebody waits for. */
+/** Kills the worker of the next session that comes to the edge of a step that is waited for. */
 function watchSteps(fleet: ChaosFleet, breaking: Breaking): (wanted: StepKill) => void {
   const wanted: StepKill[] = [];
   void (async () => {

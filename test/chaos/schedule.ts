@@ -53,7 +53,7 @@ const weights: Readonly<Record<Mishap["kind"], number>> = {
   fillDisk: 1,
 };
 
-/** What goes wrong, for as long as somebody asks: the same for the same seed, however the sessions fare. */
+/** An endless schedule of mishaps: the same for the same seed, however the sessions fare. */
 export function* createSchedule(
   seed: number,
   nodes: { readonly apis: number; readonly workers: number },

@@ -7,7 +7,7 @@ export const firstRun = 1_000_000;
 /** What the agent writes if the n-th work's check is red. */
 export const mended = (number: number): string => `loop-${number}-check.txt`;
 
-/** Where the last message of the feedback loop begins, if what was said before is repeated in front of it. */
+/** The beginning of the last message of the feedback loop, if the conversation so far is repeated in front of it. */
 const ofTheLoop = /^(?:.* wrote in a comment on|.* reviewed pull request #|On your last commit)/gmu;
 
 /**

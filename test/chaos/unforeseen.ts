@@ -35,15 +35,15 @@ const ofConnections =
 const failed = 50;
 
 /**
- * What the logs of a fleet say of errors that nobody foresaw: in attempts, in requests, which answered 500, and in what runs beside
- * them. Each is a bug.
+ * Unexpected errors in the logs of a fleet: of attempts, of requests, which answered 500, and of background tasks. Each
+ * is a bug.
  */
 export async function unforeseen(folder: string, nodes: readonly { readonly name: string }[]): Promise<string[]> {
-  const told = nodes.map(async ({ name }) => {
+  const lines = nodes.map(async ({ name }) => {
     const log = await readFile(join(folder, `${name}.log`), "utf8").catch(() => "");
     return log.split("\n").flatMap((line) => (isUnforeseen(line) ? [`${name}: ${line}`] : []));
   });
-  return (await Promise.all(told)).flat();
+  return (await Promise.all(lines)).flat();
 }
 
 function isUnforeseen(line: string): boolean {

@@ -62,7 +62,7 @@ test.each<[string, Partial<LoopFound>, string]>([
   [
     "a turn in another session",
     { messages: [{ ...turn(comment), sessionId: "s2" }, turn(onLines), turn(check)] },
-    "session s2 has a turn that nobody asked for",
+    "session s2 has an unrequested turn",
   ],
   [
     "a turn that has not ended",
@@ -76,6 +76,6 @@ test.each<[string, Partial<LoopFound>, string]>([
     "2 were to get a reaction, and there are 3",
   ],
   ["something that is still due", { unrest: ["the run r is not answered"] }, "the run r is not answered"],
-])("%s is told", (_, change, told) => {
-  expect(brokenLoop(events, { ...kept, ...change }).join("\n")).toContain(told);
+])("%s is reported", (_, change, words) => {
+  expect(brokenLoop(events, { ...kept, ...change }).join("\n")).toContain(words);
 });

@@ -80,7 +80,7 @@ export function brokenLoop(events: readonly LoopEvent[], found: LoopFound): stri
   }
   for (const { sessionId, text } of found.messages)
     if (!events.some((event) => event.sessionId === sessionId && text.includes(event.sign)))
-      broken.push(`session ${sessionId} has a turn that nobody asked for: ${text.slice(0, 200)}`);
+      broken.push(`session ${sessionId} has an unrequested turn: ${text.slice(0, 200)}`);
   const expected = events.filter(({ answered }) => answered).length;
   if (found.answers.length !== expected) {
     const bodies = found.answers.map(({ body }) => body.slice(0, 100));

@@ -161,12 +161,12 @@ test.each<[string, () => unknown, string]>([
   ["a socket", () => writeFile(inData("run", "s"), ""), "has the socket s"],
   ["a folder of no session", () => mkdir(inData("sessions", randomUUID())), "of no session"],
   ["something that the feedback loop owes", owePullRequest, "is not current"],
-])("%s is told", async (_, hurt, words) => {
+])("%s is reported", async (_, hurt, words) => {
   await hurt();
   expect((await broken()).join("\n")).toContain(words);
 });
 
-test("a lock that is held is told", async () => {
+test("a lock that is held is reported", async () => {
   const client = await testDatabase.database.pool.connect();
   try {
     await client.query("select pg_advisory_lock(4711)");
@@ -197,13 +197,13 @@ test.each([
   ["a job", "worker-0", "job aborted unexpectedly; will retry", constraint],
   ["an attempt", "worker-0", "an attempt failed with an unexpected error", new Error("bug")],
   ["an attempt that mistook the database's error", "worker-0", "an attempt ended with an unexpected error", away],
-])("an unforeseen error of %s is told", async (_, node, msg, error) => {
+])("an unforeseen error of %s is reported", async (_, node, msg, error) => {
   await logged(node, msg, error);
   expect(await unforeseen(folder, nodes)).toEqual([expect.stringContaining(`${node}: {`)]);
   expect((await unforeseen(folder, nodes))[0]).toContain(error.message);
 });
 
-test("an unforeseen error of what runs beside is told, and none that the chaos causes", async () => {
+test("an unforeseen error of a background task is reported, and none that the chaos causes", async () => {
   await logged("worker-0", "could not tidy; will retry", new RangeError("out of range"), 40);
   await logged("worker-1", "could not tidy; will retry", away, 40);
   await logged("api-0", "request failed with an unexpected error", new UnavailableError("the database is away"));
@@ -221,7 +221,7 @@ const recovery = (parts: Partial<Recovery["parts"]>): Recovery => ({
   parts: { lease: 0, pause: 0, nobody: 0, shrunk: 0, full: 0, free: 0, ...parts },
 });
 
-test("recoveries that took long by our own doing are told, if they are more than one in a hundred", () => {
+test("recoveries that took long by our own doing are reported, if they are more than one in a hundred", () => {
   const leaseMs = 3_000;
   const quick = Array.from({ length: 100 }, () =>
     recovery({ lease: 3_500, nobody: 900_000, full: 900_000, shrunk: 900_000 }),

@@ -146,7 +146,9 @@ async function checkPullRequests(
   return broken;
 }
 
-/** Exactly the files that the agent was told to write, by its prompt and on its pull request, as the forge has them. */
+/**
+ * Exactly the files that the agent was asked to write, by its prompt and on its pull request, as the forge has them.
+ */
 async function checkContent(
   fleet: LookedAt,
   work: Accepted,
@@ -155,14 +157,14 @@ async function checkContent(
 ): Promise<string[]> {
   const show = async (...parameters: string[]): Promise<string> =>
     (await run("git", ["-C", fleet.forge.pathOf("acme", work.repository), ...parameters])).stdout.trim();
-  const told = [work, { file: `more-${work.number}.txt`, content: "more" }, ...asked];
+  const orders = [work, { file: `more-${work.number}.txt`, content: "more" }, ...asked];
   try {
     const changed = (await show("diff", "--name-only", `main...${branch}`)).split("\n").toSorted();
-    const expected = told.map(({ file }) => file).toSorted();
+    const expected = orders.map(({ file }) => file).toSorted();
     if (changed.join() !== expected.join())
       return [`${branch} of ${work.repository} has ${changed.join(", ")} instead of ${expected.join(", ")}`];
     const broken: string[] = [];
-    for (const { file, content } of told) {
+    for (const { file, content } of orders) {
       const found = await show("show", `${branch}:${file}`);
       if (found !== content) broken.push(`${file} on ${branch} of ${work.repository} has ${JSON.stringify(found)}`);
     }
@@ -192,7 +194,7 @@ async function checkEvents({ store }: LookedAt): Promise<string[]> {
 /** What still runs of the fleet, once what was killed is gone. */
 async function remainingProcesses(fleet: LookedAt): Promise<ReturnType<typeof listProcesses>> {
   for (const until = performance.now() + (fleet.dyingMs ?? 20_000); ; await pause(250)) {
-    // git is told where the forge is, and not where its folder is.
+    // git gets the forge's address, and not its folder.
     const found = listProcesses().filter(
       ({ command }) =>
         (command.includes(fleet.folder) || command.includes(fleet.forge.url)) && !command.includes("/bin/postgres"),
@@ -201,7 +203,9 @@ async function remainingProcesses(fleet: LookedAt): Promise<ReturnType<typeof li
   }
 }
 
-/** After every node was told to stop: nothing runs, nothing is held, and no folder is anything's that there is not. */
+/**
+ * After every node was asked to stop: nothing runs, no lock is held, and each folder belongs to something that exists.
+ */
 async function checkLeftovers(fleet: LookedAt): Promise<string[]> {
   const processes = await remainingProcesses(fleet);
   const { rows: locks } = await fleet.store.query<{ objid: string }>(

@@ -20,7 +20,7 @@ const hasPython = python.status === 0;
 
 let api: TestApp;
 let server: string;
-/** A folder in which somebody uses the published package. */
+/** A folder of a program that uses the published package. */
 let folder: string;
 let operations: Operation[];
 
@@ -48,7 +48,7 @@ const environment = (url: string = server) => ({
   OFFSTAGE_API_KEY: api.adminKey,
 });
 
-/** Runs a program of somebody who uses the package. @returns what it prints, as JSON */
+/** Runs a program that uses the package. @returns what it prints, as JSON */
 async function used(program: string, url?: string): Promise<unknown> {
   const file = join(folder, "program.mjs");
   await writeFile(file, program);
@@ -184,16 +184,16 @@ describe("the TypeScript client as it is published", () => {
     for (const queueRightAway of [true, false])
       await api.post("/session/create", { prompt: "asked for", queueRightAway });
     const page = await pageServer();
-    const { statuses, strange: told } = (await used(`
+    const { statuses, strange: reported } = (await used(`
       import { createOffstage } from "@offstage/client";
       const { sessions } = await createOffstage().session.list({ status: ["queued", "draft"], limit: 2 });
       const elsewhere = createOffstage({ server: "${page.url}" });
-      const told = (error) => [error.status, error.message];
-      const strange = [await elsewhere.me.get().catch(told), await elsewhere.events("x").next().catch(told)];
+      const shown = (error) => [error.status, error.message];
+      const strange = [await elsewhere.me.get().catch(shown), await elsewhere.events("x").next().catch(shown)];
       console.log(JSON.stringify({ statuses: sessions.map(({ status }) => status), strange }));
     `)) as Asking;
     page.close();
-    expect([statuses, told]).toEqual([["draft", "queued"], strange]);
+    expect([statuses, reported]).toEqual([["draft", "queued"], strange]);
   });
 
   test("tells a delivery that the server signed from another", async () => {
@@ -310,7 +310,7 @@ print(json.dumps({"session": session, "seen": seen, "refused": refused, "mine": 
     for (const queueRightAway of [true, false])
       await api.post("/session/create", { prompt: "asked for", queueRightAway });
     const page = await pageServer();
-    const { statuses, strange: told } = (await usedByPython(`
+    const { statuses, strange: reported } = (await usedByPython(`
 import json
 from offstage import Offstage, OffstageError
 sessions = Offstage().session.list(status=["queued", "draft"], limit=2)["sessions"]
@@ -324,7 +324,7 @@ for ask in (elsewhere.me.get, lambda: next(elsewhere.events("x"))):
 print(json.dumps({"statuses": [each["status"] for each in sessions], "strange": strange}))
 `)) as Asking;
     page.close();
-    expect([statuses, told]).toEqual([["draft", "queued"], strange]);
+    expect([statuses, reported]).toEqual([["draft", "queued"], strange]);
   });
 
   test("tells a delivery that the server signed from another", async () => {
@@ -375,7 +375,7 @@ describe("the examples of every operation", () => {
       expect([operation.id, operation.bodyExample]).toEqual([operation.id, expect.anything()]);
       const { path, body } = callExample(operation);
       const answer = await api.post(path, body);
-      // What an example names is not there; what is wrong with a body is told before that.
+      // What an example names is not there; what is wrong with a body is reported before that.
       if (answer.status === 400) refused.push(`${operation.id}: ${answer.body.error}`);
     }
     // Whose name it is, the description can't know.

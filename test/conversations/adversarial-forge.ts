@@ -20,7 +20,7 @@ export interface Hardships {
   readonly conflicts: "never" | "flap" | "always";
   /** How often each delivery comes at most. */
   readonly deliveries: number;
-  /** Whether agents write what they were told to write: mentions of Offstage. */
+  /** Whether agents obey texts that order them to write mentions of Offstage. */
   readonly isObeying: boolean;
   readonly endsEarly: boolean;
   /** Whether runs cost so much that money ends it first. */
@@ -77,7 +77,7 @@ export class AdversarialForge {
       offstage.begin(number, sha);
       this.afterPush(number, null);
     });
-    // Somebody's own.
+    // A person's own.
     this.pulls.set(20, { number: 20, body: "By hand", state: "open", sha: this.newSha() });
   }
 
@@ -229,7 +229,7 @@ export class AdversarialForge {
     );
   }
 
-  /** A push is told twice, checked, reviewed, and may collide. @param by null: an Offstage, under its account */
+  /** A push is delivered twice, checked, reviewed, and may collide. @param by null: an Offstage, under its account */
   private afterPush(number: number, by: ForgeAccount | null): void {
     const pull = this.pulls.get(number);
     if (pull === undefined) return;
@@ -350,8 +350,8 @@ export class AdversarialForge {
   }
 
   /**
-   * A comment is edited, anybody's, and told of as if it were new: it calls Offstage where it did not, it calls for something else,
-   * or it does so a hundred times. What it said before may arrive later.
+   * A comment of any author is edited, and delivered as if it were new: it calls Offstage where it did not, it calls
+   * for something else, or it does so a hundred times. Its earlier text may arrive later.
    */
   private edit(): void {
     const index = this.below(this.comments.length);
@@ -359,11 +359,11 @@ export class AdversarialForge {
     const comment = kept?.event.comment;
     if (kept === undefined || comment === undefined) return;
     const { id, event } = kept;
-    const told = (body: string): ForgeEvent => ({ ...event, comment: { ...comment, body } });
+    const edit = (body: string): ForgeEvent => ({ ...event, comment: { ...comment, body } });
     if (this.chance(0.4)) {
       this.count("edit:hundred");
       for (let time = 0; time < 100; time += 1) {
-        const edited = told(`@offstage once more, ${time}`);
+        const edited = edit(`@offstage once more, ${time}`);
         for (const to of this.offstages) this.deliveries.push({ to, event: edited });
       }
       return;
@@ -371,7 +371,7 @@ export class AdversarialForge {
     const isCall = findMention(comment.body, "offstage") !== null;
     this.count(isCall ? "edit:changes" : "edit:adds");
     // The end stays as it is: there an Offstage's own comment is marked.
-    const edited = told(
+    const edited = edit(
       isCall ? comment.body.replace("@offstage", "@offstage instead,") : `@offstage after all\n\n${comment.body}`,
     );
     this.comments[index] = { id, event: edited };

@@ -65,7 +65,7 @@ export class MemoryOffstage {
   readonly name: string;
   private readonly limits: ConversationLimits;
   private readonly mutation: Mutation;
-  /** What the forge says of somebody's rights. */
+  /** The forge's answer about a person's rights. */
   private readonly mayWrite: (login: string) => boolean;
   private readonly usdPerRun: number;
 
@@ -82,7 +82,7 @@ export class MemoryOffstage {
     this.mutation = mutation;
   }
 
-  /** A session that somebody began by hand, with its pull request. */
+  /** A session that was begun by hand, with its pull request. */
   begin(number: number, sha: string): void {
     const id = this.newId();
     const session: Session = {
@@ -177,7 +177,7 @@ export class MemoryOffstage {
   /** Of each run: its session. */
   private readonly runs = new Map<string, [string]>();
 
-  private happen(subject: ConversationSubject, told: Happening, now: number): void {
+  private happen(subject: ConversationSubject, delivered: Happening, now: number): void {
     const place = `${subject.kind} ${subject.number}`;
     const before = this.conversations.get(place);
     const kept: Kept = before ?? {
@@ -190,8 +190,8 @@ export class MemoryOffstage {
       started: 0,
     };
     const pull = subject.kind === "pullRequest" ? this.pulls.get(subject.number) : undefined;
-    if (told.type === "ended" && pull !== undefined) pull.state = told.state;
-    if (told.type === "reopened" && pull?.state === "closed") pull.state = "open";
+    if (delivered.type === "ended" && pull !== undefined) pull.state = delivered.state;
+    if (delivered.type === "reopened" && pull?.state === "closed") pull.state = "open";
     const session = this.sessions.get(pull?.sessionId ?? kept.sessionId ?? "");
     const of =
       session === undefined
@@ -203,16 +203,18 @@ export class MemoryOffstage {
             begunShas: [],
             isOver: this.isOver(session),
           };
-    const happening = this.mutation.happening?.(told) ?? told;
+    const happening = this.mutation.happening?.(delivered) ?? delivered;
     const key = happeningKey(happening, of);
     const truth: ConversationFacts = {
       now,
       newId: () => this.newId(),
       subject,
       isTaken: key !== null && kept.taken.has(key),
-      isOwn: told.type === "said" && [...this.ownComments].some((mark) => told.body.endsWith(`comment=${mark} -->`)),
-      mayWrite: told.type === "said" && told.by !== null ? this.mayWrite(told.by.login) : null,
-      isOwnCommit: told.type === "pushed" && session?.commits.has(told.sha ?? "") === true,
+      isOwn:
+        delivered.type === "said" &&
+        [...this.ownComments].some((mark) => delivered.body.endsWith(`comment=${mark} -->`)),
+      mayWrite: delivered.type === "said" && delivered.by !== null ? this.mayWrite(delivered.by.login) : null,
+      isOwnCommit: delivered.type === "pushed" && session?.commits.has(delivered.sha ?? "") === true,
       isDismissed: false,
       isAskedAgain: false,
       waitingRuns: new Set(),
@@ -231,11 +233,11 @@ export class MemoryOffstage {
         }),
       ),
     };
-    const facts = this.mutation.facts?.(truth, told, kept.state) ?? truth;
+    const facts = this.mutation.facts?.(truth, delivered, kept.state) ?? truth;
     const limits = this.mutation.limits?.(this.limits) ?? this.limits;
     const plain = decide(kept.state, happening, facts, limits);
-    const decided = this.mutation.decided?.(plain, kept.state, told) ?? plain;
-    this.check(kept, told, truth, decided, key);
+    const decided = this.mutation.decided?.(plain, kept.state, delivered) ?? plain;
+    this.check(kept, delivered, truth, decided, key);
     // What left nothing is not kept, as in the database.
     if (before === undefined && decided.conversation === newConversation && decided.takes === null) return;
     this.conversations.set(place, kept);
@@ -277,10 +279,10 @@ export class MemoryOffstage {
     }
   }
 
-  /** What is promised of each decision, by what is true and not by what the decision was told. */
+  /** What is promised of each decision, by the truth and not by the decision's input. */
   private check(
     kept: Kept,
-    told: Happening,
+    delivered: Happening,
     truth: ConversationFacts,
     { effects, reason }: Decided,
     key: string | null,
@@ -290,16 +292,16 @@ export class MemoryOffstage {
     const starts = effects.filter(({ type }) => type === "followUp" || type === "session" || type === "macro");
     kept.started += starts.length;
     if (kept.started > this.limits.turns) fail(`it started ${kept.started} runs`);
-    if (told.type === "said" && reason === null) {
+    if (delivered.type === "said" && reason === null) {
       if (truth.isOwn) fail("its own comment steered it");
       if (truth.isTaken) fail(`${key} was taken up twice`);
-      if (told.commentId !== null) {
-        if (kept.heeded.has(told.commentId)) fail(`comment ${told.commentId} was heeded twice`);
-        kept.heeded.add(told.commentId);
+      if (delivered.commentId !== null) {
+        if (kept.heeded.has(delivered.commentId)) fail(`comment ${delivered.commentId} was heeded twice`);
+        kept.heeded.add(delivered.commentId);
       }
-      if (told.by?.isBot === true && !this.limits.bots.includes(told.by.login)) fail("a bot steered it");
-      if (told.by?.isBot !== true && truth.mayWrite !== true) fail("a stranger steered it");
-      if (told.by?.isBot !== true) Object.assign(kept.inARow, { checks: 0, conflict: 0 });
+      if (delivered.by?.isBot === true && !this.limits.bots.includes(delivered.by.login)) fail("a bot steered it");
+      if (delivered.by?.isBot !== true && truth.mayWrite !== true) fail("a stranger steered it");
+      if (delivered.by?.isBot !== true) Object.assign(kept.inARow, { checks: 0, conflict: 0 });
     }
     if (truth.pullRequest !== "open" && kept.subject.kind === "pullRequest" && starts.length > 0)
       fail(`it started a run though the pull request is ${truth.pullRequest}`);

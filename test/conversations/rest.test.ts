@@ -38,7 +38,7 @@ const done = new Map<string, number>();
 
 /** What is wrong with a history; empty: it came to rest, and every promise was kept. */
 function faultsOf(hard: Hardships, mutation?: Mutation): string[] {
-  // An App on GitHub is no collaborator: whoever allows it by name vouches for it.
+  // A GitHub App is not a collaborator: the operator who allows it by name vouches for it.
   const mayWrite = (login: string): boolean => writers.has(login) || limits.bots.includes(login);
   const usdPerRun = hard.isDear ? 1 : 0;
   const one = new MemoryOffstage({ name: "one", usdPerRun }, limits, mayWrite, mutation);
@@ -82,7 +82,7 @@ const mutants: Readonly<Record<string, Mutation & { readonly breaks: RegExp }>> 
       happening.type === "said" ? { ...happening, key: `${happening.key} ${happening.body}` } : happening,
     breaks: /was heeded twice/u,
   },
-  "nobody's rights are asked for": { facts: (facts) => ({ ...facts, mayWrite: true }), breaks: /stranger steered/u },
+  "no person's rights are asked for": { facts: (facts) => ({ ...facts, mayWrite: true }), breaks: /stranger steered/u },
   "bots count as people": {
     happening: (happening) =>
       happening.type === "said" && happening.by !== null

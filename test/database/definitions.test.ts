@@ -74,7 +74,7 @@ create or replace trigger told after insert on message for each row execute func
           return rows.map(({ query }) => query.slice(0, 60));
         })
         .toEqual([expect.stringContaining("told after insert on message")]);
-      // That of sessions is there, and nobody waits for it; nor is the file done.
+      // That of sessions is there, and no query waits for it; nor is the file done.
       await busy.query("set local lock_timeout = 100; update session set status = status where false");
       expect((await recorded(pool)).has("told")).toBe(false);
     } finally {

@@ -76,7 +76,7 @@ test("a server that still shuts down is waited for, and another one started", as
   await waitFor(() => answers(place.url), "the server answers");
   const client = new pg.Client({ connectionString: place.url });
   await client.connect();
-  // "Smart": it takes nobody any more and waits for those that are there.
+  // "Smart": it takes no more clients and waits for those that are connected.
   earlier.kill("SIGTERM");
 
   const starting = startEmbeddedServer({ directory, logger });
@@ -123,7 +123,7 @@ async function startUnwarned(): Promise<void> {
   throw new Error(await readFile(`${directory}.log`, "utf8"));
 }
 
-test("the first process is told before anything answers, of a new folder and of one that has a database", async () => {
+test("the first process is reported before anything answers, of a new folder and of one that has a database", async () => {
   const { logger } = recordingLogger();
   const { url } = await prepareEmbeddedPaths(directory);
   for (const _ of ["new", "again"]) {
@@ -217,7 +217,7 @@ test.runIf(isRoot)("as root it never runs as nobody, also on what an earlier ver
   await server.stop();
 });
 
-test("a folder in which no server starts is told with the server's own words", async () => {
+test("a folder in which no server starts is reported with the server's own words", async () => {
   const { logger } = recordingLogger();
   const place = await prepareEmbeddedPaths(directory);
   await initializeCluster(await findProgram(place), place);

@@ -273,7 +273,7 @@ test("no migration from 0050 on holds two of the tables that other nodes write, 
   expect(several).toEqual([]);
 });
 
-/** Indexes that a migration makes while nobody may write to their table, which is there and may be large. */
+/** Indexes that a migration makes under a lock against writes of their table, which exists and may be large. */
 function blockingIndexes(sql: string): string[] {
   const code = sql.replaceAll(/--[^\n]*/gu, "");
   const made = new Set([...code.matchAll(/create table (?:if not exists )?(\w+)/giu)].map(([, table]) => table));
@@ -287,7 +287,7 @@ const small: ReadonlySet<string> = new Set(["forge_account"]);
 /** The first migration that builds its indexes while others write. */
 const firstWithoutBlocking = 41;
 
-test("no migration builds an index on a table that may be large while nobody can write to it", async () => {
+test("no migration builds an index under a lock against writes of a table that may be large", async () => {
   const control =
     "create table made (a int);\ncreate index a on made (a);\ncreate unique index b\n  on session (id);\n-- create index c on job (id);";
   expect(blockingIndexes(control)).toEqual(["b on session"]);

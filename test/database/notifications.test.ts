@@ -46,7 +46,7 @@ test("a process that listens to nothing itself is heard", async () => {
   expect(heard).toEqual(["mine"]);
 });
 
-test("who lost its connection is told to look itself, and hears what is said afterwards", async () => {
+test("a listener that lost its connection is asked to read the tables, and gets later notifications", async () => {
   const [speaker, other] = await twoNodes();
   const heard: string[] = [];
   await other.listen("channel", (word) => heard.push(word));
@@ -54,7 +54,7 @@ test("who lost its connection is told to look itself, and hears what is said aft
     "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query like 'listen %'",
   );
   expect(rowCount).toBe(1);
-  await waitFor(() => heard.includes(""), "it is told to look");
+  await waitFor(() => heard.includes(""), "it is asked to read");
   speaker.notify("channel", "after");
   await waitFor(() => heard.includes("after"), "it hears again");
 });

@@ -20,7 +20,7 @@ function versionIn(answer: string | undefined): number {
   return Number(/"key":"seen".*?"version":(\d+)/u.exec((answer ?? "").replaceAll("\\", ""))?.[1] ?? 0);
 }
 
-/** The prompt is what is to be written; `stale` before it: as if nobody had written before. */
+/** The prompt is the text to write; `stale` before it: as if the state were empty. */
 function remember(message: string, conversation: Conversation): readonly Action[] {
   answers = conversation.toolResults;
   offered = conversation.tools.map(({ name }) => name);
@@ -79,7 +79,7 @@ describe.each(["basic:scripted", "opencode:scripted"])("an automation's state, w
   });
 });
 
-test("a run that has not read what another wrote overwrites nothing, and is told", async () => {
+test("a run that has not read another's write overwrites nothing, and is refused", async () => {
   const id = await automation("basic:scripted");
   await client.automation.updateState(id, { set: { seen: { last: 2 } } });
   await run(id, 'stale remember {"last": 3}');

@@ -117,7 +117,7 @@ const cases: readonly Case[] = [
     check: `git ls-tree HEAD run.sh | grep -q ^100644; git ls-tree HEAD plain.sh | grep -q ^100755`,
   },
   {
-    called: "attributes for archives, idents, encodings and filters that nobody has",
+    called: "attributes for archives, idents, encodings and missing filters",
     commands: `printf '*.txt export-ignore\\n*.c ident\\n*.u16 working-tree-encoding=UTF-16LE eol=crlf\\n*.enc filter=crypt diff=crypt merge=crypt\\n' > .gitattributes; printf '$Id$\\n' > a.c; echo 1 > a.txt; printf 'a\\0\\r\\0\\n\\0' > a.u16; echo 1 > a.enc`,
     agent: `grep -q 'Id: ' a.c && echo 2 >> a.c && echo 2 >> a.txt && echo 2 >> a.enc && printf 'b\\0\\r\\0\\n\\0' >> a.u16`,
     check: `${changed("a.c", "a.txt", "a.enc", "a.u16")}; test "$(git show HEAD:a.c | head -1)" = '$Id$'; test "$(git show HEAD:a.u16)" = $'a\\nb'`,
@@ -247,7 +247,7 @@ describe("a session makes its branch in a repository whose address has", () => {
 
   test.each([
     ["a space", "your repo", "your%20repo"],
-    ["a space that nobody encoded", "your repo 2", "your repo 2"],
+    ["an unencoded space", "your repo 2", "your repo 2"],
     ["a percent sign", "50%", "50%25"],
     ["a plus", "c+d", "c+d"],
     ["unicode", "größe-日本-3", "größe-日本-3"],

@@ -82,7 +82,7 @@ test.each(["basic", "opencode"])(
   },
 );
 
-test("a command that fails is told to the model and not the end of the session", async () => {
+test("a command that fails is reported to the model and does not end the session", async () => {
   const session = await client.session.create({ prompt: "shell echo broken >&2; exit 3, then shell echo went on" });
   expect((await untilOver(client, session.id)).status).toBe("completed");
   const texts = (await eventsOf(session.id)).flatMap((event) =>

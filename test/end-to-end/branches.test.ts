@@ -17,15 +17,15 @@ let count = 0;
 
 /** How an agent resolves a conflict in `a.txt`: both sides' lines, without the markers. */
 const resolve = "sed -i '/^[<=>]\\{7\\}/d' a.txt && git add a.txt && git commit -q --no-edit";
-/** What the agent was told, in order. */
-const told: string[] = [];
-/** What an agent does that is told of a conflict. */
+/** The agent's prompts, in order. */
+const prompts: string[] = [];
+/** The agent's actions if its prompt has a conflict. */
 let onConflict = resolve;
-/** Whether the model answers nothing that tells of a conflict. */
+/** Whether the model does not answer prompts with a conflict. */
 let isModelAway = false;
 
 const script: Script = (message, conversation) => {
-  if (conversation.step === 0) told.push(message);
+  if (conversation.step === 0) prompts.push(message);
   const isConflict = message.includes("First of all");
   const rest = typeof ordered === "function" ? ordered(message, conversation) : ordered;
   if (isConflict && isModelAway) return [{ fail: { status: 503, message: "overloaded for a while" } }];
@@ -46,7 +46,7 @@ interface Begun {
   readonly id: string;
   readonly name: string;
   readonly url: string;
-  /** Commands in somebody else's clone, in which the work branch is checked out. */
+  /** Commands in another person's clone, in which the work branch is checked out. */
   readonly others: (commands: string) => Promise<string>;
   readonly lines: (path: string) => Promise<string[]>;
 }
@@ -67,14 +67,14 @@ async function begin(): Promise<Begun> {
 
 /** @param meanwhile what is done elsewhere while the agent's command runs, which waits for it */
 async function say({ id, name }: Begun, order: string, status = "completed", meanwhile?: () => Promise<unknown>) {
-  told.length = 0;
+  prompts.length = 0;
   const message =
     meanwhile === undefined
       ? order
       : order.replace("shell ", "shell until [ -e .git/go ]; do sleep 0.05; done; rm .git/go; ");
   await client.session.message(id, { message });
   if (meanwhile !== undefined) {
-    await waitFor(() => Promise.resolve(told.length > 0), "the agent works");
+    await waitFor(() => Promise.resolve(prompts.length > 0), "the agent works");
     await meanwhile();
     await writeFile(join(world.data, "sessions", id, "workspace", name, ".git/go"), "");
   }
@@ -84,14 +84,14 @@ async function say({ id, name }: Begun, order: string, status = "completed", mea
 }
 
 const notices = ({ id }: Begun): Promise<string[]> => noticesOf(client, id);
-const turns = (): number => told.length;
+const turns = (): number => prompts.length;
 
 describe("before a follow-up", () => {
-  test("the agent sees what others committed to the branch, and its work comes on top", async () => {
+  test("the agent sees others' commits to the branch, and its work comes on top", async () => {
     const session = await begin();
     await session.others(`sed -i 's/1/one/' a.txt && ${pushed("A reviewer commits")}`);
     await say(session, "shell head -1 a.txt > seen.txt");
-    expect(told[0]).toContain("Others committed to work");
+    expect(prompts[0]).toContain("Others committed to work");
     expect(await session.lines("seen.txt")).toEqual(["one"]);
     expect(await session.others("git log --format=%s -1 HEAD^")).toBe("A reviewer commits");
     expect(await session.others("git log --merges --oneline")).toBe("");
@@ -102,7 +102,7 @@ describe("before a follow-up", () => {
     expect(subjects).not.toContain("A reviewer commits");
   });
 
-  test("the target branch that somebody merged into it does not count as the session's change", async () => {
+  test("the target branch that was merged into it does not count as the session's change", async () => {
     const session = await begin();
     await inOtherClone(world, session.url, "echo t > target.txt && git add -A && git commit -qm T && git push -q");
     await session.others("git merge -q --no-edit origin/main && git push -q");
@@ -113,7 +113,7 @@ describe("before a follow-up", () => {
     expect(repository?.patch).not.toContain("target.txt");
   });
 
-  test("a follow-up that changes nothing pushes nothing over what others committed", async () => {
+  test("a follow-up that changes nothing pushes nothing over others' commits", async () => {
     const session = await begin();
     await session.others(`echo c > c.txt && ${pushed("C")}`);
     const before = await session.others("git rev-parse HEAD");
@@ -123,7 +123,7 @@ describe("before a follow-up", () => {
     expect(await session.others("git rev-parse HEAD^")).toBe(before);
   });
 
-  test("work that was not pushed yet is merged with what others committed", async () => {
+  test("work that was not pushed yet is merged with others' commits", async () => {
     const session = await begin();
     await world.forge.failNext({ kind: "rejectPush", owner: "acme", name: session.name, message: "not today" });
     await say(session, "write mine.txt: mine", "failed");
@@ -142,7 +142,7 @@ describe("before a follow-up", () => {
     await session.others(`sed -i 's/1/one/' a.txt && ${pushed("Theirs")}`);
     await say(session, "write done.txt: done");
     expect(turns()).toBe(1);
-    expect(told[0]).toMatch(/First of all, resolve a conflict.*"a\.txt".*go on with this task:\s+write done\.txt/su);
+    expect(prompts[0]).toMatch(/First of all, resolve a conflict.*"a\.txt".*go on with this task:\s+write done\.txt/su);
     expect(await session.lines("a.txt")).toEqual(["eins", "one", "2", "3", "4", "five"]);
     expect(await session.lines("done.txt")).toEqual(["done"]);
     expect(await notices(session)).toContainEqual(expect.stringMatching(/collides with the session's work in a\.txt/u));
@@ -161,7 +161,7 @@ describe("before a follow-up", () => {
 const theirs = (session: Begun): Promise<string> => session.others(`sed -i 's/1/one/' a.txt && ${pushed("Theirs")}`);
 
 describe("while the agent works", () => {
-  test("what others push is merged without another turn", async () => {
+  test("others' pushes are merged without another turn", async () => {
     const session = await begin();
     await say(session, "shell echo mine > mine.txt", "completed", () => theirs(session));
     expect(turns()).toBe(1);
@@ -192,7 +192,7 @@ describe("while the agent works", () => {
     expect(await session.others("git log --merges --oneline")).not.toBe("");
   });
 
-  test("markers that the agent leaves are never pushed, and it is told again before the session fails", async () => {
+  test("markers that the agent leaves are never pushed, and its prompt says so once more before the session fails", async () => {
     const session = await begin();
     const before = "echo nothing";
     onConflict = before;
@@ -211,7 +211,7 @@ describe("while the agent works", () => {
     expect(await session.lines("a.txt")).toEqual(["eins", "one", "2", "3", "4", "five"]);
   });
 
-  test("an agent that throws the merge away gets it again, and loses nobody's work", async () => {
+  test("an agent that throws the merge away gets it again, and no work is lost", async () => {
     const session = await begin();
     onConflict = "git merge --abort";
     try {
@@ -225,7 +225,7 @@ describe("while the agent works", () => {
   });
 });
 
-describe("the repository's attributes decide how work is joined with what others commit:", () => {
+describe("the repository's attributes decide how work is joined with others' commits:", () => {
   /** A session on files of which one is merged line by line from both sides, and one never. */
   async function beginAttributed(): Promise<Begun> {
     const name = `moving-${(count += 1)}`;
@@ -272,7 +272,7 @@ describe("a conflict that has no markers", () => {
   const others = `printf 'theirs\\0' > b.bin && ${pushed("Their binary")}`;
   const order = "shell printf 'mine\\0' > b.bin";
 
-  test("is told again after a passing failure, and neither side is dropped", async () => {
+  test("is in the prompt again after a passing failure, and neither side is dropped", async () => {
     const session = await begin();
     onConflict = "git show MERGE_HEAD:b.bin > theirs.bin && git add -A && git commit -q --no-edit";
     isModelAway = true;
@@ -290,7 +290,7 @@ describe("a conflict that has no markers", () => {
     expect(await notices(session)).toContainEqual(expect.stringContaining("the next turn goes on with it"));
   });
 
-  test("is never pushed as it was left: the agent is told again, and the session fails in the end", async () => {
+  test("is never pushed as it was left: the agent gets it again, and the session fails in the end", async () => {
     const session = await begin();
     onConflict = "echo nothing";
     try {
@@ -313,7 +313,7 @@ describe("a conflict that has no markers", () => {
 
 describe("resolving conflicts with the target branch", () => {
   const ask = async (session: Begun) => {
-    told.length = 0;
+    prompts.length = 0;
     await client.session.resolveConflicts(session.id);
     return untilOver(client, session.id);
   };
@@ -322,7 +322,7 @@ describe("resolving conflicts with the target branch", () => {
     const session = await begin();
     await inOtherClone(world, session.url, "sed -i 's/5/fuenf/' a.txt && git commit -qam T && git push -q");
     expect(await ask(session)).toMatchObject({ status: "completed", failure: null });
-    expect(told[0]).toMatch(
+    expect(prompts[0]).toMatch(
       /First of all, resolve a conflict\. The target branch main has.*"a\.txt".*Bring the branch up/su,
     );
     expect(await session.lines("a.txt")).toEqual(["1", "2", "3", "4", "five", "fuenf"]);
@@ -373,7 +373,7 @@ describe("a target that is another one between two turns", () => {
       session.url,
       "sed -i s/5/cinq/ a.txt && git commit -qam T && git push -q origin HEAD:trunk",
     );
-    told.length = 0;
+    prompts.length = 0;
     await client.session.resolveConflicts(session.id);
     expect(await untilOver(client, session.id)).toMatchObject({ status: "completed", failure: null });
     expect(await session.lines("a.txt")).toEqual(["1", "2", "3", "4", "five", "cinq"]);

@@ -187,7 +187,7 @@ test("a session without a repository keeps its files too", async () => {
   expect(JSON.stringify(await eventsOf(session.id))).toContain("one\\\\ntwo");
 });
 
-test("a worker that is told to stop keeps what was done before it hands over", async () => {
+test("a worker that is asked to stop stores the work before it hands over", async () => {
   const first = await worker();
   const { name, url } = await repository();
   const session = await fleet.api(0).session.create({ prompt: "begin and wait", repositories: [url] });
@@ -242,7 +242,7 @@ test("a turn that is over, but whose work was nowhere when its worker died, is t
   }
 });
 
-test("what is too large to keep is told, and begun anew by another worker", async () => {
+test("work that is too large to store is reported, and begun anew by another worker", async () => {
   const small = await startFleet(world, { apis: 0, variables: { ...fleet.shared, OFFSTAGE_CHECKPOINT_MB: "1" } });
   try {
     const first = await worker("small", small);
@@ -255,7 +255,7 @@ test("what is too large to keep is told, and begun anew by another worker", asyn
     );
     await waitFor(
       async () => (await eventsOf(session.id)).some(({ type }) => type === "notice"),
-      "it is told that the work is not kept",
+      "a notice says that the work is not stored",
     );
     await first.kill("SIGKILL");
     const second = await worker("small-2", small);

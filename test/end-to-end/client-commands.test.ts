@@ -150,7 +150,7 @@ describe("run in a git checkout", () => {
     await over(session.id);
   });
 
-  test("works on no repository if it is told so, and outside of a checkout", async () => {
+  test("works on no repository by its option, and outside of a checkout", async () => {
     for (const [argv, cwd] of [
       [["run", "say a", "--no-repository", "--json"], clone],
       [["run", "say b", "--json"], home],
@@ -242,7 +242,7 @@ describe("list and show", () => {
     expect(await end).toBe(130);
   });
 
-  test("tell of sessions by the last digits of their ids, as people and as programs read", async () => {
+  test("print the last digits of sessions' ids, for people and for programs", async () => {
     const id = await written("shown.txt", "shown");
     const list = await run(["list", "--status", "completed"]);
     expect(list.out).toMatch(/^ID +STATUS +AGE +TITLE +REPOSITORY +PULL REQUEST\n/u);
@@ -358,7 +358,7 @@ test("cancel, retry, budget and delete do what they say", async () => {
   expect((await run(["show", id])).code).toBe(1);
 });
 
-test("automations are made, triggered, paused and deleted, and the ledger tells of it", async () => {
+test("automations are made, triggered, paused and deleted, and the ledger shows it", async () => {
   const body = { name: "Say it", macro: "say-it", instructions: "say {{ event.title }} {{ event.n }}" };
   expect((await run(["automations", "create"], { input: JSON.stringify(body) })).out).toMatch(/^created say-it {2}/u);
   expect(await run(["automations", "create"], { input: "[]" })).toMatchObject({ code: 2 });
@@ -469,7 +469,7 @@ test("a repository is found on the forge, gets a host, and its setup is tried wi
   expect([failed.code, failed.out + failed.err]).toEqual([1, expect.stringContaining("set up")]);
 });
 
-test.skipIf(!hasTerminals)("colours are on a terminal alone, and not if somebody wants none", async () => {
+test.skipIf(!hasTerminals)("colours are on a terminal alone, and not if they are switched off", async () => {
   const { id } = await client.session.create({ prompt: "say a", repositories: [], queueRightAway: false });
   const shown = (env: Record<string, string>) =>
     ended("script", ["-qec", `${process.execPath} ${main} show ${id}`, "/dev/null"], "", home, {

@@ -46,7 +46,7 @@ function shell(
   onOutput?: (out: string) => void,
   // Outside any git checkout, whose repository it would take.
   cwd = world.data,
-  // Nobody types any more.
+  // There is no more input.
   inputEnds = true,
 ) {
   const child = spawn(process.execPath, [main, ...argv], {
@@ -96,7 +96,7 @@ test("run --follow ends without a word of our own code when its output is read n
   await waitFor(async () => (await client.session.get(id)).status === "completed", "the session is over");
 });
 
-test("a server that is no Offstage is told as such, without a stack", async () => {
+test("a server that is no Offstage is reported as such, without a stack", async () => {
   const page = createServer((_request, response) => response.end("<html>"));
   await new Promise<void>((resolve) => page.listen(0, "127.0.0.1", resolve));
   const server = `http://127.0.0.1:${(page.address() as AddressInfo).port}`;
@@ -242,7 +242,7 @@ test("a key made for a person makes sessions that are theirs", async () => {
   expect(unknown).toMatchObject({ code: 2, out: "", err: expect.stringContaining("bob@example.com") });
 });
 
-test("a command says which data folder it chose, if nobody named one", async () => {
+test("a command prints which data folder it chose, if none was named", async () => {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "offstage-cwd-")));
   try {
     // Root's home, for example, can't be entered by the embedded database's user: then start chooses another folder too.

@@ -110,7 +110,7 @@ describe.each(dialects)("on $kind, with $agent", ({ kind, agent, commitPage }) =
   }
 
   const lines = { path: "a.txt", line: 1, hunk: "@@ -1 +1 @@\n-1\n+four" };
-  /** Whether somebody who said something can see that it was seen: by a reaction or, where there are none, by words in the thread. */
+  /** Whether a comment has its acknowledgement: a reaction or, if the forge has none, a comment in the thread. */
   function isSeen(
     name: string,
     number: number,
@@ -172,8 +172,8 @@ describe.each(dialects)("on $kind, with $agent", ({ kind, agent, commitPage }) =
     expect(await turnsOf(id)).toEqual([agent, agent]);
     expect(comments).toHaveLength(kind === "bitbucket" ? 3 : 2);
     const textOf = async (): Promise<string> => (await world.forge.pullRequests("acme", name))[0]?.body ?? "";
-    const told = `- 1 follow-up so far; its last commit here is \`${tip.slice(0, 10)}\`.\n- It waits for comments, reviews and checks.\n`;
-    await waitFor(async () => (await textOf()).includes(told), "the text tells of the follow-up");
+    const ownLines = `- 1 follow-up so far; its last commit here is \`${tip.slice(0, 10)}\`.\n- It waits for comments, reviews and checks.\n`;
+    await waitFor(async () => (await textOf()).includes(ownLines), "the text has the follow-up");
     // Each edit was delivered, twice: nothing comes of it either.
     const { rows: events } = await offstage.database.pool.query<{ count: number }>(
       "select count(*)::integer as count from arrival where payload ->> 'name' = 'pullRequest.updated'",
@@ -184,27 +184,30 @@ describe.each(dialects)("on $kind, with $agent", ({ kind, agent, commitPage }) =
     expect(after.rows).toHaveLength(2);
   });
 
-  // Its deliveries name whom somebody picks in the editor by an id alone.
-  test.runIf(kind === "azure")("whoever picks the connection's account in the editor is heard", async () => {
-    const { id, name, branch, place, number } = await begin();
-    const [connection] = (await client.connection.list({})).connections;
-    const called = (mention: string | null) => client.connection.update(connection?.id ?? "", { mention });
-    await called(tokenUser);
-    forge.say(place, number, { by: "ann", body: `@<${guidOf("person somebody")}>\nwrite a.txt: other` });
-    forge.say(place, number, { by: "ann", body: `@<${guidOf(`person ${tokenUser}`)}>\nwrite a.txt: picked` });
-    await waitFor(async () => (await content(name, branch)) === "picked", "the turn did as asked");
-    await untilAllDecided(id);
-    expect(await turnsOf(id)).toEqual([agent, agent]);
-    expect(world.model.requests.at(-1)?.conversation.message).toContain(`@${tokenUser}`);
-    await called(null);
-  });
+  // Its deliveries name accounts that were picked in the editor only by an id.
+  test.runIf(kind === "azure")(
+    "a comment in which the connection's account was picked in the editor is heard",
+    async () => {
+      const { id, name, branch, place, number } = await begin();
+      const [connection] = (await client.connection.list({})).connections;
+      const called = (mention: string | null) => client.connection.update(connection?.id ?? "", { mention });
+      await called(tokenUser);
+      forge.say(place, number, { by: "ann", body: `@<${guidOf("person somebody")}>\nwrite a.txt: other` });
+      forge.say(place, number, { by: "ann", body: `@<${guidOf(`person ${tokenUser}`)}>\nwrite a.txt: picked` });
+      await waitFor(async () => (await content(name, branch)) === "picked", "the turn did as asked");
+      await untilAllDecided(id);
+      expect(await turnsOf(id)).toEqual([agent, agent]);
+      expect(world.model.requests.at(-1)?.conversation.message).toContain(`@${tokenUser}`);
+      await called(null);
+    },
+  );
 
   test("a review that asks for changes is one turn with all that it says, and each thread has one answer", async () => {
     const { id, name, branch, place, number } = await begin();
     const isAlone = kind === "gitea";
     const words = isAlone ? "write a.txt: better" : "";
     const review = { by: "ann", body: words, id: 9 };
-    // GitHub says of which review a comment is, Gitea tells of none; elsewhere a review is a vote without words.
+    // GitHub says of which review a comment is, Gitea delivers none; elsewhere a review is a vote without words.
     const said = isAlone
       ? []
       : [forge.say(place, number, { by: "ann", body: "write a.txt: better", lines, reviewId: review.id })];
@@ -212,7 +215,7 @@ describe.each(dialects)("on $kind, with $agent", ({ kind, agent, commitPage }) =
     const isVote = !isAlone && kind !== "github";
     if (isVote) said.push(forge.say(place, number, { by: "ann", body: thanks }));
     forge.review(place, number, review);
-    // Where words stand for a reaction, one of them stands for all.
+    // If comments replace reactions, one is enough for all.
     await waitFor(
       () => Promise.resolve(said.length === 0 || said.some((each) => isSeen(name, number, each))),
       "it is seen",
@@ -233,7 +236,7 @@ describe.each(dialects)("on $kind, with $agent", ({ kind, agent, commitPage }) =
     expect(/a\.txt[^]*four/u.test(asked)).toBe(!isAlone);
   });
 
-  // Data Center tells of no builds.
+  // Data Center delivers no builds.
   test.skipIf(kind === "bitbucketDataCenter")(
     "a red check comes back with its log's end, and turns green",
     async () => {

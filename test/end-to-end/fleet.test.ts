@@ -91,7 +91,7 @@ describe("a worker that dies", () => {
   });
 });
 
-test("a worker that is told to stop ends with 0 and hands over what it had", async () => {
+test("a worker that is asked to stop ends with 0 and hands over its sessions", async () => {
   const { id } = await api(0).session.create({ prompt: "shell sleep 2, then say handed over" });
   await waitFor(async () => (await api(0).session.get(id)).status === "running", "it runs");
   const [leaving] = workers.splice(0, 1);
@@ -126,7 +126,7 @@ test.each([
   ["DATABASE_URL", /^DATABASE_URL: must be set/u],
   ["OFFSTAGE_MASTER_KEY", /^OFFSTAGE_MASTER_KEY: must be set, to the same value on every node/u],
   ["OFFSTAGE_PUBLIC_URL", /^OFFSTAGE_PUBLIC_URL: must be set/u],
-])("a node without %s is told what it lacks", async (missing, sentence) => {
+])("a node without %s says what it lacks", async (missing, sentence) => {
   const config = readConfig({ ...world.variables, ...fleet.shared, [missing]: "" });
   for (const role of ["api", "worker"] as const) {
     await expect(startOffstage(config, createLogger("silent"), role)).rejects.toThrow(sentence);

@@ -94,7 +94,7 @@ test("with the right to push, no fork is made", async () => {
 });
 
 test.each(["azure", "github", "gitlab", "gitea"] as const)(
-  "what others commit to a fork's branch on %s is in the clone before a follow-up",
+  "others' commits to a fork's branch on %s are in the clone before a follow-up",
   async (kind) => {
     const { client, run } = await start(kind, true);
     const done = await run({ push: false });

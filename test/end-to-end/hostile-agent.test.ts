@@ -66,7 +66,7 @@ afterAll(async () => {
   await world?.close();
 });
 
-/** Asks for the server's health until told to stop. @returns the longest that it took, in ms */
+/** Requests the server's health until stopped. @returns the longest that it took, in ms */
 function watchHealth(): () => Promise<number> {
   let isOver = false;
   const longest = (async () => {
@@ -92,7 +92,7 @@ test.each([
   ["a line of 31 MB, deep", `"[".repeat(15e6) + "]".repeat(15e6)`, 6, "a line of more than 4 MiB"],
   ["a message of 3 MB, deep", message(`"[".repeat(15e5) + "]".repeat(15e5)`), 1, "more than 100 levels deep"],
   ["a message of 3 MB, wide", message(`"[" + "{},".repeat(1e6) + "0]"`), 1, "more than 100,000 values"],
-])("%s ends its own session with the reason, and holds nobody else up", async (_name, expression, times, reason) => {
+])("%s ends its own session with the reason, and delays no other", async (_name, expression, times, reason) => {
   const { client } = server;
   const other = await client.session.create({ prompt: "slow" });
   for await (const event of client.streamEvents(other.id, {})) if (event.type === "agent.tool") break;
@@ -106,12 +106,12 @@ test.each([
     failure: { code: "agent_crashed", reason: expect.stringContaining(reason) as string },
   });
   const { events } = await client.session.events(other.id, { limit: 1_000 });
-  // It kept its first worker's claim, and all that it said was told.
+  // It kept its first worker's claim, and all of its output was stored.
   expect(events.filter(({ type }) => type === "agent.tool")).toHaveLength(20);
   expect(server.output()).not.toContain("lost the lease");
 });
 
-test("a harness that says more than can be told is slowed down, and all that it said is told", async () => {
+test("a harness that prints faster than events can be stored is slowed down, and all of its output is stored", async () => {
   const { client } = server;
   const word = `JSON.stringify({ jsonrpc: "2.0", method: "session/update", params: { sessionId: "s", update: { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "word " } } } })`;
   const { id } = await client.session.create({ prompt: `raw ${word} times 50000` });
@@ -119,14 +119,14 @@ test("a harness that says more than can be told is slowed down, and all that it 
   expect(await untilOver(client, id)).toMatchObject({ status: "completed" });
   expect(await stop()).toBeLessThan(longestStallMs);
   // An event may end in the middle of a word.
-  let told = "";
+  let output = "";
   let count = 0;
   for await (const event of client.streamEvents(id, {})) {
     if (event.type !== "agent.message") continue;
     count += 1;
-    told += event.data.text;
+    output += event.data.text;
   }
-  expect(told.split("word").length - 1).toBe(50_000);
+  expect(output.split("word").length - 1).toBe(50_000);
   expect(count).toBeLessThan(2_000);
 });
 

@@ -28,8 +28,8 @@ async function untilStep(current: ServerProcess, id: string, step: StepName): Pr
     seen.push(...(await current.client.session.events(id, { after, limit: 100 })).events);
     return seen.some((event) => event.type === "step.started" && event.data.step === step);
   }, `step ${step} starts`).catch((cause: unknown) => {
-    const told = seen.map(({ createdAt, type, data }) => `${createdAt} ${type} ${JSON.stringify(data).slice(0, 100)}`);
-    throw new Error(`step ${step} did not start:\n${told.join("\n")}`, { cause });
+    const lines = seen.map(({ createdAt, type, data }) => `${createdAt} ${type} ${JSON.stringify(data).slice(0, 100)}`);
+    throw new Error(`step ${step} did not start:\n${lines.join("\n")}`, { cause });
   });
 }
 
@@ -61,7 +61,7 @@ async function holdStep(step: StepName): Promise<HeldStep> {
       await waitFor(async () => (await store.query(`select 1 ${waiting}`)).rowCount, `step ${step} comes to its end`);
     },
     letGo: async () => {
-      // A statement that was sent is carried out even if nobody is there any more to read its answer.
+      // A statement that was sent is carried out even if its client is gone.
       await waitFor(async () => {
         const { rowCount } = await store.query(`select pg_terminate_backend(pid) ${waiting}`);
         return rowCount === 0;
@@ -122,7 +122,7 @@ async function killIn(step: StepName, moment: Moment, overrides: Record<string, 
   server = await startServerProcess(world, overrides);
   const { id } = await callApi(server.url, "/repository/create", { url });
   await callApi(server.url, `/repository/${id}/environment`, { setupScript: "sleep 1; echo ready > ready" });
-  // The server's own database dies with it, and with it whoever holds the step there.
+  // The server's own database dies with it, and with it the lock on the step.
   const isHeld = overrides["DATABASE_URL"] !== "";
   let held = isHeld && step !== "restore" ? await holdStep(step) : null;
   const session =
@@ -156,7 +156,7 @@ async function killIn(step: StepName, moment: Moment, overrides: Record<string, 
 /** The harness that starts soonest: what is tried here does not depend on whose it is. */
 const basic = { OFFSTAGE_DEFAULT_AGENT: "basic:scripted" };
 
-/** Where the harness is at work it is another's, with processes and a memory of its own. */
+/** In the step `agent` the harness is a real one, with its own processes and memory. */
 const agentIn = (step: StepName): Record<string, string> => (step === "agent" ? {} : basic);
 
 describe("a server killed with SIGKILL and started again ends with exactly one pull request and all the work", () => {

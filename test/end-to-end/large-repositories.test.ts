@@ -63,9 +63,9 @@ test("a fetch that takes long tells how far it is, and one that does not tells n
   const { id } = await client.session.create({ prompt: "say hello", repositories: [url] });
   expect(await untilOver(client, id)).toMatchObject({ status: "completed", failure: null });
   world.forge.slowGit(0);
-  const told = (await progressOf(id)).filter(({ text }) => text.includes("Receiving objects"));
-  expect(told.length).toBeGreaterThanOrEqual(2);
-  const fractions = told.map(({ fraction }) => fraction ?? -1);
+  const received = (await progressOf(id)).filter(({ text }) => text.includes("Receiving objects"));
+  expect(received.length).toBeGreaterThanOrEqual(2);
+  const fractions = received.map(({ fraction }) => fraction ?? -1);
   expect(fractions).toEqual(fractions.toSorted((a, b) => a - b));
   expect(fractions[0]).toBeGreaterThanOrEqual(0);
   expect(fractions.at(-1)).toBeLessThanOrEqual(1);

@@ -13,7 +13,7 @@ import { waitFor } from "../wait-for.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { script as ordered } from "./script.ts";
 
-/** What becomes of work that an agent leaves in a state which nobody asked for. */
+/** What becomes of work that an agent leaves in an unexpected state. */
 let world: World;
 let offstage: Offstage;
 let client: Client;

@@ -199,7 +199,7 @@ describe.runIf(isInstalled)("with git-lfs, a session", () => {
     expect(execFileSync("git", show).toString()).toBe("content outsidecontent inside");
   });
 
-  test("is told which contents the server lacks, and goes on", async () => {
+  test("gets the names of contents that the server lacks, and goes on", async () => {
     const { url, stored } = await repository("lacking", "gone");
     execFileSync("rm", [stored]);
     const { session, notices } = await run(url, "shell head -1 old.bin > seen.txt");
@@ -209,7 +209,7 @@ describe.runIf(isInstalled)("with git-lfs, a session", () => {
   });
 });
 
-test("without git-lfs the user and the agent are told, and neither pointers nor contents are pushed without it", async () => {
+test("without git-lfs a notice and the prompt say so, and neither pointers nor contents are pushed", async () => {
   const { url } = await repository("without", "old");
   // A PATH with git and the shell's programs, and without git-lfs.
   const bin = join(world.data, "bin");
@@ -221,9 +221,9 @@ test("without git-lfs the user and the agent are told, and neither pointers nor 
   const path = process.env["PATH"];
   process.env["PATH"] = `${bin}:${path}`;
   try {
-    const told = await run(url, "shell head -1 old.bin > seen.txt");
-    expect(told.session).toMatchObject({ status: "completed", failure: null });
-    expect(told.notices[0]).toContain("git-lfs is not installed on the worker");
+    const attempt = await run(url, "shell head -1 old.bin > seen.txt");
+    expect(attempt.session).toMatchObject({ status: "completed", failure: null });
+    expect(attempt.notices[0]).toContain("git-lfs is not installed on the worker");
     expect(prompts.at(-1)).toContain("Files in LFS could not be fetched");
     const { session } = await run(url, "shell head -c 2000000 /dev/zero > new.bin");
     expect(session).toMatchObject({ status: "failed", failure: { retryable: true } });

@@ -48,7 +48,7 @@ describe.skipIf(!canLimit())("a session that takes too much", () => {
     ["processes", "perl -e 'fork while 1'; echo survived"],
   ] as const;
 
-  test.each(hogs)("of %s ends with a clear reason, and nobody else's does", async (_, command) => {
+  test.each(hogs)("of %s ends with a clear reason, and no other session does", async (_, command) => {
     const quiet = await client.session.create({ prompt: "shell sleep 2, then shell echo still here" });
     const { id } = await client.session.create({ prompt: `shell ${command}` });
     expect(await untilOver(client, id)).toMatchObject({

@@ -193,7 +193,7 @@ describe("a recorded session", () => {
       expect(events.filter((event) => event.type === "agent.tool" && event.data.status === "completed")).not.toEqual(
         [],
       );
-      // Nobody was asked, nothing was pushed, and the session is as it was.
+      // No model was asked, nothing was pushed, and the session is as it was.
       expect(world.model.requests.length).toBe(asked);
       expect(await countPullRequests()).toBe(pullRequests);
       expect((await client.session.get(id)).status).toBe("completed");

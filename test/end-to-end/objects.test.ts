@@ -80,14 +80,14 @@ async function begin(prompt: string): Promise<{ readonly id: string; readonly na
 
 const eventsOf = async (id: string): Promise<readonly SessionEvent[]> =>
   (await fleet.api(0).session.events(id, { limit: 1_000 })).events;
-const told = async (id: string) => JSON.stringify(await eventsOf(id));
+const eventsText = async (id: string) => JSON.stringify(await eventsOf(id));
 const keysOf = async (text: string) => new Set((await store.query<{ key: string }>(text)).rows.map(({ key }) => key));
 const knownKeys = () => keysOf("select key from stored_object");
 
 /** Waits until the command that never ends runs, and a checkpoint was taken of what came before it. */
 async function untilKept(id: string): Promise<void> {
   await waitFor(async () => {
-    if (!(await told(id)).includes("sleep 617")) return false;
+    if (!(await eventsText(id)).includes("sleep 617")) return false;
     const { rowCount } = await store.query(
       "select from checkpoint_piece where session_id = $1 and object_key is not null",
       [id],
@@ -101,7 +101,7 @@ async function expectWholeWork(id: string, name: string): Promise<void> {
   expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
   const patch = (await fleet.api(0).session.diff(id)).repositories[0]?.patch ?? "";
   for (const part of ["+mine", "+the end", "b/large"]) expect(patch).toContain(part);
-  const events = await told(id);
+  const events = await eventsText(id);
   expect(events).toContain("3000000 large");
   expectNoKeys(events);
   // Nor does the sandbox's environment, which the command printed, name the settings.
@@ -174,7 +174,7 @@ test("a store that is down when another worker takes over costs no work: the ses
   s3.fail("GET", 503);
   await worker();
   await waitFor(
-    async () => (await told(id)).includes("The work so far could not be fetched"),
+    async () => (await eventsText(id)).includes("The work so far could not be fetched"),
     "the session is handed back",
     120_000,
   );

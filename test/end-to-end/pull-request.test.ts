@@ -148,7 +148,7 @@ test("runs of an automation are titled by what they are about, as are their bran
   expect((await run({ file: "three.txt" })).title).toBe("write three.txt: x");
 });
 
-test("a commit names as co-author who asked, if that is a person with a verified address, and nobody else", async () => {
+test("a commit names its requester as co-author if that is a person with a verified address, and no one else", async () => {
   const { name, url } = await repository();
   const trailers = async (): Promise<string> => {
     const { id } = await client.session.create({ prompt: "write a.txt: a", repositories: [url] });

@@ -74,7 +74,7 @@ test.each([404, 403])("a forge that answers %i when it is asked for rights is as
   expect((await runOn({ archived: true })).done.failure?.reason).toContain("is archived");
 });
 
-test("rules for pushes to the work branch are told before the work", async () => {
+test("rules for pushes to the work branch are reported before the work", async () => {
   const rules = [{ type: "deletion" }, { type: "branch_name_pattern", pattern: "feature/" }];
   const { done, notices } = await runOn({ rules });
   expect(done.status).toBe("completed");
@@ -82,7 +82,7 @@ test("rules for pushes to the work branch are told before the work", async () =>
   expect(notices[0]).not.toContain("deletion");
 });
 
-test("a change of workflows without the scope for it is told before the push, and the work kept", async () => {
+test("a change of workflows without the scope for it is reported before the push, and the work kept", async () => {
   world.forge.setScopes("repo, read:org");
   try {
     const files = { ".github/workflows/test.yml": "on: push\n" };

@@ -8,12 +8,12 @@ import { waitFor } from "../wait-for.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { obey } from "./script.ts";
 
-// What passes by itself is tried again by itself: nobody queues a session in this file, unless the test is about that.
+// Passing failures are retried automatically: no test in this file queues a session by hand, unless it is about that.
 
 let world: World;
 let offstage: Offstage;
 let client: Client;
-/** What the model does instead of answering whoever is patient; null: it is well. */
+/** What the model does instead of answering; null: it answers. */
 let trouble: Action | null = null;
 
 beforeAll(async () => {

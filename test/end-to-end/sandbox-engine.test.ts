@@ -8,7 +8,8 @@ import { waitFor } from "../wait-for.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
 
-// The engine of the sandboxes goes away and comes back, as when it is updated: sessions wait for it, and nobody retries them.
+// The engine of the sandboxes goes away and comes back, as when it is updated: sessions wait for it, without a retry by
+// hand.
 
 const engine = await startEngine();
 const power = typeof engine === "string" ? null : engine.power;

@@ -12,8 +12,8 @@ import { callApi } from "../call.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
 
-// Who meets a setup's secrets, and who can leave something for a later session. Each attack shows by a mark of its own that its
-// code really ran; each secret is told backwards, which no mask knows.
+// Which code sees a setup's secrets, and which can leave something for a later session. Each attack shows by its own
+// mark that its code really ran; each secret is printed backwards, which no mask knows.
 
 const value = "setup_only_secret_value_4711";
 const backwards = value.split("").toReversed().join("");
@@ -90,12 +90,14 @@ const aside = /^The (?:agent changed nothing|work so far could not be stored out
 
 async function seen(session: SessionDetail): Promise<Done> {
   const { events } = await client.session.events(session.id, { limit: 1_000 });
-  const told = (pick: (event: SessionEvent) => string[]): string => events.flatMap(pick).join("");
+  const textOf = (pick: (event: SessionEvent) => string[]): string => events.flatMap(pick).join("");
   return {
     session,
-    setup: told((event) => (event.type === "setup.output" ? [event.data.text] : [])),
-    notices: told((event) => (event.type === "notice" && !aside.test(event.data.text) ? [`${event.data.text}\n`] : [])),
-    output: told((event) =>
+    setup: textOf((event) => (event.type === "setup.output" ? [event.data.text] : [])),
+    notices: textOf((event) =>
+      event.type === "notice" && !aside.test(event.data.text) ? [`${event.data.text}\n`] : [],
+    ),
+    output: textOf((event) =>
       event.type === "agent.tool" && event.data.status !== "in_progress"
         ? event.data.content.map((content) => (content.type === "text" ? `${content.text}\n` : ""))
         : [],
@@ -275,7 +277,7 @@ describe("a setup-phase secret", () => {
     expect(done.notices).toContain("deploy.pem");
   });
 
-  test("goes to the branch that an admin configures, from when it is configured, and nobody else configures it", async () => {
+  test("goes to the branch that an admin configures, from when it is configured, and only an admin can", async () => {
     const made = await repository();
     await world.forge.commit("acme", made.name, "trunk", { "install.sh": `${good}\necho on trunk` });
     const { key } = await callApi(offstage.url, "/key/create", { name: "a member", role: "member" });

@@ -126,7 +126,7 @@ describe("a repository's setup script", () => {
     expect(await untilOver(client, id)).toMatchObject({ status: "failed", failure: { code: "setup_failed" } });
   });
 
-  test("of which there is none is told by its trial", async () => {
+  test("that does not exist is reported by its trial", async () => {
     const made = await repository();
     const { id } = await client.repository.trySetup(made.id);
     const session = await untilOver(client, id);
@@ -306,7 +306,7 @@ describe("secrets", () => {
     expect(await world.forge.pullRequests("acme", made.name)).toEqual([]);
   });
 
-  test("that nobody told of are not pushed either if they look like one, until an admin allows them", async () => {
+  test("that Offstage does not know are not pushed either if they look like one, until an admin allows them", async () => {
     const made = await repository();
     const token = `ghp_${randomBytes(27).toString("base64").replaceAll(/[+/=]/gu, "x").slice(0, 36)}`;
     const { session } = await run(`write src/config.ts: ${token}`, made);
@@ -370,7 +370,7 @@ describe("devcontainer.json", () => {
     expect(setup).not.toContain("evil\n");
   });
 
-  test("that can't be read is told of and passed over", async () => {
+  test("that can't be read is reported and skipped", async () => {
     const made = await repository({ ".devcontainer.json": "{ broken" });
     const { session, events } = await run("say x", made);
     expect(session.status).toBe("completed");

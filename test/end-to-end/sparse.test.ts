@@ -79,7 +79,7 @@ test("a session has the folders of its repository's environment, and its pull re
   expect(prompts.some((text) => text.includes("sparse-checkout add"))).toBe(true);
 });
 
-test("the agent checks out more by itself, and a follow-up and what others commit go on from there", async () => {
+test("the agent checks out more by itself, and a follow-up and others' commits go on from there", async () => {
   const { url } = await repository("more", ["docs"]);
   const session = await run(
     url,

@@ -18,7 +18,7 @@ import { recordedScript } from "./script.ts";
 let world: World;
 let offstage: Offstage;
 let client: Client;
-/** A server that .gitmodules names and nobody else, and what it was asked. */
+/** A server that only .gitmodules names, and its requests. */
 let stranger: Server;
 let strangerUrl: string;
 const asked: { path: string; authorization: string | undefined }[] = [];

@@ -9,7 +9,7 @@ import { waitFor } from "../wait-for.ts";
 import { createWorld, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
 
-/** How long the session of a worker that was killed stays with nobody, with the lease that every server has by default. */
+/** How long the session of a killed worker has no worker, with the default lease. */
 let world: World;
 let fleet: Fleet;
 let store: pg.Client;

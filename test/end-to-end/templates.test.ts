@@ -77,7 +77,7 @@ function here<Value>(value: Value): Value {
   return JSON.parse(text) as Value;
 }
 
-/** Has a sample come as it comes in the world: delivered and signed, by the clock, or told by Offstage itself. */
+/** Has a sample come as it comes in the world: delivered and signed, by the clock, or emitted by Offstage itself. */
 async function happen(
   sample: TemplateSample,
   automation: { id: string; triggers: readonly { id: string; type: string; secret?: string }[] },
@@ -103,9 +103,9 @@ async function happen(
   const { rows } = await offstage.database.pool.query<{ id: string }>(
     "select organization_id as id from automation limit 1",
   );
-  const told = { name: String(sample.event["name"]), subject: null, payload: here(sample.event), traceParent: null };
+  const event = { name: String(sample.event["name"]), subject: null, payload: here(sample.event), traceParent: null };
   const around = { connectionId: null, scope: randomUUID(), keys: [], deliveryId: null };
-  await receiveEvent(offstage.database, { id: randomUUID(), organizationId: rows[0]?.id ?? "", ...around, ...told });
+  await receiveEvent(offstage.database, { id: randomUUID(), organizationId: rows[0]?.id ?? "", ...around, ...event });
 }
 
 async function send(path: string, headers: Readonly<Record<string, string | undefined>>, body: Buffer): Promise<void> {

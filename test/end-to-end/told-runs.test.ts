@@ -25,7 +25,7 @@ beforeAll(async () => {
   const overrides = { OFFSTAGE_DEFAULT_AGENT: "basic:scripted", OFFSTAGE_FORGE_HOSTS: "127.0.0.1" };
   ({ offstage, client } = await startInProcess(world, overrides));
   repository = (await world.forge.createRepository("acme", "shop", { "a.txt": "1\n" })).url;
-  // Somebody's fork of the same name, with a branch that the repository has too.
+  // A fork of the same name, with a branch that the repository has too.
   await world.forge.createRepository("mallory", "shop", { "a.txt": "1\n" });
   await world.forge.commit("acme", "shop", "feature", { "ours.txt": "ours\n" });
   await world.forge.commit("mallory", "shop", "feature", { "theirs.txt": "written by mallory\n" });
@@ -199,7 +199,7 @@ test("an automation that answers comments does not answer itself", async () => {
   await post(`/automation/${made.id}/delete`, {});
 });
 
-test("what somebody sends to the trigger of the API, or of another repository, is answered nowhere and fetches nothing", async () => {
+test("a request to the trigger of the API, or about another repository, is answered nowhere and fetches nothing", async () => {
   const before = comments().length;
   const made = await automate({ events: ["issue.opened"], reply: "subject" });
   const issue = { number: 7, title: "T", body: "", url: "u", state: "open", labels: [], assignees: [], author: null };

@@ -76,7 +76,7 @@ async function untilReady(current: ServerProcess, prompt = "say ready?"): Promis
   });
 }
 
-/** It is made beside all else, and after it: where other sandboxes want the processor, it gets a quarter of what they do. */
+/** It is made with low priority: if other sandboxes need the processor, it gets a quarter of their share. */
 function untilOneWaits(): Promise<string> {
   return waitFor(async () => (await waiting())[0], "a sandbox is ready", 2 * hangTimeoutMs);
 }
@@ -118,7 +118,7 @@ describe.skipIf(process.getuid?.() !== 0)("a session whose sandbox was ready", (
     // Its home is where the harness was started, its clone where the session's are.
     expect(outputOf(events)).toContain(`home ${join(world.data, "early", id, "home")}`);
     expect(outputOf(events)).toContain(join(world.data, "sessions", session.id, "workspace", "warm"));
-    // To warm it up, nobody was asked, and nothing of that is the session's.
+    // To warm it up, no model was asked, and nothing of that is the session's.
     const conversations = world.model.requests.slice(asked).map(({ conversation }) => conversation.everything);
     expect(conversations.join("\n")).not.toContain("Say that you are ready");
     expect(events.filter(({ type }) => type === "agent.started")).toHaveLength(1);
@@ -201,7 +201,7 @@ describe.skipIf(process.getuid?.() !== 0)("a session whose sandbox was ready", (
     expect(session.status).toBe("completed");
     expect(outputOf(events)).toContain("the repository's");
     expect(await startsOf(current)).toEqual({ none: 2, different: 1 });
-    // Nobody took it.
+    // No session took it.
     const { rows } = await store.query("select session_id from warm_sandbox where session_id is not null");
     expect(rows).toEqual([]);
     expect(first).toBeDefined();
@@ -344,7 +344,7 @@ describe.skipIf(process.getuid?.() !== 0)("a worker that is killed", () => {
     expect(left.rows).toEqual([]);
   });
 
-  test("that is told to stop leaves nothing that waits", async () => {
+  test("that is asked to stop leaves no warm sandbox", async () => {
     const current = await start();
     const id = await untilReady(current);
     await current.kill("SIGTERM");

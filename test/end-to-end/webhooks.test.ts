@@ -16,7 +16,7 @@ import { waitFor } from "../wait-for.ts";
 import { adminKey, createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
 
-interface Told {
+interface Delivery {
   readonly id: string;
   readonly headers: Record<string, string>;
   readonly body: string;
@@ -24,9 +24,9 @@ interface Told {
   readonly data: Record<string, unknown>;
 }
 
-/** An address that is told, and answers what `answer` says. */
+/** An address of a webhook, which answers what `answer` says. */
 class Receiver {
-  readonly told: Told[] = [];
+  readonly deliveries: Delivery[] = [];
   answer: (response: ServerResponse, count: number) => void = (response) => response.end();
   /** Answers 101 with an open connection. */
   switchesProtocol = false;
@@ -42,7 +42,7 @@ class Receiver {
   }
 
   types(): string[] {
-    return this.told.map(({ type }) => type);
+    return this.deliveries.map(({ type }) => type);
   }
 
   async ready(): Promise<this> {
@@ -61,10 +61,10 @@ class Receiver {
       return;
     }
     const body = await text(request);
-    const { type, data } = JSON.parse(body) as Pick<Told, "type" | "data">;
+    const { type, data } = JSON.parse(body) as Pick<Delivery, "type" | "data">;
     const headers = request.headers as Record<string, string>;
-    this.told.push({ id: headers["webhook-id"] ?? "", headers, body, type, data });
-    this.answer(response, this.told.length);
+    this.deliveries.push({ id: headers["webhook-id"] ?? "", headers, body, type, data });
+    this.answer(response, this.deliveries.length);
   }
 }
 
@@ -111,45 +111,45 @@ const due = (id: string, attempts: number): Promise<unknown> =>
     [id, attempts],
   );
 
-test("a session's way to its pull request is told, each step once, signed by Standard Webhooks", async () => {
+test("a session's way to its pull request is delivered, each step once, signed by Standard Webhooks", async () => {
   const { receiver, secret } = await receive();
   const { url } = await world.forge.createRepository("acme", "told", { "README.md": "# Before\n" });
   const session = await client.session.create({ prompt: "write a.txt: alpha", repositories: [url] });
   await untilOver(client, session.id);
   const steps = ["session.queued", "session.running", "pullRequest.opened", "session.completed"];
-  await waitFor(() => receiver.told.length >= steps.length, "all is told");
+  await waitFor(() => receiver.deliveries.length >= steps.length, "all is delivered");
   expect(receiver.types().toSorted()).toEqual(steps.toSorted());
   const verifier = new Webhook(secret);
-  for (const { body, headers } of receiver.told) expect(() => verifier.verify(body, headers)).not.toThrow();
-  const tampered = receiver.told[0]?.body.replace("session", "Session") ?? "";
-  expect(() => verifier.verify(tampered, receiver.told[0]?.headers ?? {})).toThrow(/no matching signature/iu);
-  expect(new Set(receiver.told.map(({ id }) => id)).size).toBe(steps.length);
-  const completed = receiver.told.find(({ type }) => type === "session.completed");
+  for (const { body, headers } of receiver.deliveries) expect(() => verifier.verify(body, headers)).not.toThrow();
+  const tampered = receiver.deliveries[0]?.body.replace("session", "Session") ?? "";
+  expect(() => verifier.verify(tampered, receiver.deliveries[0]?.headers ?? {})).toThrow(/no matching signature/iu);
+  expect(new Set(receiver.deliveries.map(({ id }) => id)).size).toBe(steps.length);
+  const completed = receiver.deliveries.find(({ type }) => type === "session.completed");
   expect(completed?.data).toMatchObject({
     id: session.id,
     status: "completed",
     title: "write a.txt: alpha",
     sessionHtmlUrl: session.htmlUrl,
   });
-  const opened = receiver.told.find(({ type }) => type === "pullRequest.opened");
+  const opened = receiver.deliveries.find(({ type }) => type === "pullRequest.opened");
   expect(opened?.data).toMatchObject({ sessionId: session.id, number: 1, state: "open" });
 });
 
-test("a trigger's job and its session are told, and nothing that was not asked for", async () => {
+test("a trigger's job and its session are delivered, and no event that was not chosen", async () => {
   const { receiver } = await receive(["job.pending", "job.running", "job.completed", "session.completed"]);
   await call("/automation/create", { name: "Told", macro: "told", instructions: "say {{ event.word }}" });
   const job = await call("/automation/told/trigger", { word: "hello" });
-  await waitFor(() => receiver.told.length >= 4, "all is told");
+  await waitFor(() => receiver.deliveries.length >= 4, "all is delivered");
   expect(receiver.types().toSorted()).toEqual(["job.completed", "job.pending", "job.running", "session.completed"]);
-  const completed = receiver.told.find(({ type }) => type === "job.completed");
+  const completed = receiver.deliveries.find(({ type }) => type === "job.completed");
   expect(completed?.data).toMatchObject({ id: job.id, status: "completed" });
-  expect(receiver.told.find(({ type }) => type === "session.completed")?.data).toMatchObject({
+  expect(receiver.deliveries.find(({ type }) => type === "session.completed")?.data).toMatchObject({
     jobId: job.id,
     id: completed?.data["sessionId"],
   });
 });
 
-test("an address that fails is told again, the same under the same id, and the log says how it went", async () => {
+test("a delivery to an address that fails is repeated under the same id, and the log says how it went", async () => {
   const { receiver, id } = await receive();
   receiver.answer = (response, count) => {
     if (count === 1) response.writeHead(500).end("try later");
@@ -169,10 +169,10 @@ test("an address that fails is told again, the same under the same id, and the l
     [302, "it answered 302"],
     [200, null],
   ]);
-  expect(new Set(receiver.told.map(({ id: told, body }) => told + body)).size).toBe(1);
+  expect(new Set(receiver.deliveries.map(({ id: webhookId, body }) => webhookId + body)).size).toBe(1);
 });
 
-test("what was tried for a day is dead, and sent again when somebody asks for it", async () => {
+test("a delivery that was tried for a day is dead, and sent again on request", async () => {
   const { receiver, id } = await receive();
   receiver.answer = (response) => response.writeHead(503).end();
   const { id: delivery } = await call(`/webhook/${id}/test`, {});
@@ -188,7 +188,7 @@ test("what was tried for a day is dead, and sent again when somebody asks for it
   await waitFor(async () => (await call(`/delivery/${delivery}`)).status === "delivered", "it is delivered");
 });
 
-test("an address that says it is gone is told nothing more, until it is switched on again", async () => {
+test("an address that says it is gone gets nothing more, until it is switched on again", async () => {
   const { receiver, id } = await receive(["session.completed"]);
   receiver.answer = (response) => response.writeHead(410).end();
   await call(`/webhook/${id}/test`, {});
@@ -204,8 +204,8 @@ test("an address that says it is gone is told nothing more, until it is switched
   await untilOver(client, unheard.id);
   expect(await call(`/webhook/${id}/update`, { enabled: true })).toMatchObject({ enabled: true, disabledReason: null });
   const heard = await client.session.create({ prompt: "say heard" });
-  await waitFor(() => receiver.types().includes("session.completed"), "it is told again");
-  expect(receiver.told.filter(({ type }) => type === "session.completed").map(({ data }) => data["id"])).toEqual([
+  await waitFor(() => receiver.types().includes("session.completed"), "it is delivered again");
+  expect(receiver.deliveries.filter(({ type }) => type === "session.completed").map(({ data }) => data["id"])).toEqual([
     heard.id,
   ]);
 });
@@ -218,7 +218,7 @@ test("an address that switches to another protocol is taken for one that failed,
   expect((await call(`/delivery/${delivery}`)).log[0]).toMatchObject({ status: null });
 });
 
-test("a webhook that is being deleted breaks nothing that it would be told of", async () => {
+test("a webhook that is being deleted breaks none of its deliveries", async () => {
   const { id } = await receive();
   const removing = await offstage.database.pool.connect();
   await removing.query("begin");
@@ -245,7 +245,7 @@ test("the secret of a webhook is not kept for a request to be repeated", async (
   expect(response.status).toBe(400);
 });
 
-test("what a relay took that died is told by another", async () => {
+test("a delivery of a relay that died is sent by another", async () => {
   const { receiver, id } = await receive();
   await offstage.database.pool.query(
     `insert into webhook_delivery (id, organization_id, webhook_id, type, data, next_attempt_at)
@@ -266,7 +266,7 @@ test("what a relay took that died is told by another", async () => {
     expect(taken?.id).toBe(delivery);
   });
   await waitFor(async () => (await call(`/delivery/${delivery}`)).status === "delivered", "it is delivered");
-  expect(receiver.told.map(({ id: told }) => told)).toEqual([delivery]);
+  expect(receiver.deliveries.map(({ id: webhookId }) => webhookId)).toEqual([delivery]);
 });
 
 test("a private address that the operator did not name is not asked", async () => {
@@ -289,12 +289,12 @@ test("the secret is shown once, and another signs after it was rotated", async (
   const rotated = await call(`/webhook/${id}/rotate`, {});
   expect(rotated.secret).not.toBe(secret);
   await call(`/webhook/${id}/test`, {});
-  const told = await waitFor(() => receiver.told[0], "it is told");
-  expect(() => new Webhook(secret).verify(told.body, told.headers)).toThrow(/no matching signature/iu);
-  expect(() => new Webhook(rotated.secret).verify(told.body, told.headers)).not.toThrow();
+  const delivery = await waitFor(() => receiver.deliveries[0], "it is delivered");
+  expect(() => new Webhook(secret).verify(delivery.body, delivery.headers)).toThrow(/no matching signature/iu);
+  expect(() => new Webhook(rotated.secret).verify(delivery.body, delivery.headers)).not.toThrow();
 });
 
-test("a pull request that was merged is told, once, and shown on its session", async () => {
+test("a merged pull request is delivered, once, and shown on its session", async () => {
   const { receiver } = await receive(["pullRequest.merged"]);
   const { url } = await world.forge.createRepository("acme", "merged", { "README.md": "# Before\n" });
   const session = await client.session.create({ prompt: "write a.txt: alpha", repositories: [url] });
@@ -314,13 +314,13 @@ test("a pull request that was merged is told, once, and shown on its session", a
   await look();
   await look();
   expect((await client.session.get(session.id)).pullRequests).toMatchObject([{ state: "merged" }]);
-  const told = await waitFor(() => receiver.told[0], "it is told");
-  expect(told.data).toMatchObject({ sessionId: session.id, number: 1, state: "merged" });
+  const delivery = await waitFor(() => receiver.deliveries[0], "it is delivered");
+  expect(delivery.data).toMatchObject({ sessionId: session.id, number: 1, state: "merged" });
   const { events } = await client.session.events(session.id, { limit: 1_000 });
   expect(events.filter(({ type }) => type === "pullRequest.closed")).toHaveLength(1);
 });
 
-test("a pull request that takes the place of a merged one is told as well, and followed as long", async () => {
+test("a pull request that replaces a merged one is delivered as well, and followed as long", async () => {
   const { receiver } = await receive(["pullRequest.opened"]);
   const { url } = await world.forge.createRepository("acme", "again", { "README.md": "# Before\n" });
   const session = await client.session.create({ prompt: "write a.txt: alpha", repositories: [url] });
@@ -329,8 +329,8 @@ test("a pull request that takes the place of a merged one is told as well, and f
   await offstage.database.pool.query("update pull_request set created_at = now() - interval '1 year'");
   await client.session.message(session.id, { message: "write b.txt: beta" });
   await untilOver(client, session.id);
-  await waitFor(() => receiver.told.length >= 2, "both are told");
-  expect(receiver.told.map(({ data }) => data["number"])).toEqual([1, 2]);
+  await waitFor(() => receiver.deliveries.length >= 2, "both are delivered");
+  expect(receiver.deliveries.map(({ data }) => data["number"])).toEqual([1, 2]);
   const { rows } = await offstage.database.pool.query(
     "select number from pull_request where session_id = $1 and created_at > now() - interval '1 day'",
     [session.id],

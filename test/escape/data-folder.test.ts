@@ -15,7 +15,7 @@ let sessionId: string;
 /** A user of nothing else: the database may run as one that other programs have too. */
 const stranger = ["--reuid", "65533", "--regid", "65533", "--clear-groups", "--"];
 
-// Only root can look as somebody else.
+// Only root can run as another user.
 const isRoot = process.getuid?.() === 0;
 
 beforeAll(async () => {

@@ -13,7 +13,7 @@ import { marked } from "../sandboxes/did-run.ts";
 import { testEnvironment } from "../test-environment.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 
-/** What an agent, or whoever writes what it reads, may try on the service that takes its work out. */
+/** What an agent, or an author of its input, may try on the service that takes its work out. */
 let world: World;
 let offstage: Offstage;
 let client: Client;

@@ -107,7 +107,7 @@ type Attempt =
       readonly before?: string;
       /** A file that not every machine has. */
       readonly needs?: string;
-      /** Whether somebody outside gets through to it. */
+      /** Whether it can be reached from outside. */
       readonly isThere?: boolean;
     };
 
@@ -296,7 +296,7 @@ describe("processes outside", () => {
       stopped.kill("SIGKILL");
     }
     if (!isRoot) return;
-    // All of a namespace of processes of its own: those of the machine that somebody has stopped stay so.
+    // All of a namespace of processes of its own: stopped ones of the machine stay so.
     const look = "awk '{ print $3 }' /proc/$other/stat";
     const among = `sleep 86400 & other=$!; kill -STOP $other; while [ "$(${look})" != T ]; do :; done; ${all}; while [ "$(${look})" = T ]; do :; done; ${look}`;
     const { stdout } = spawnSync("unshare", ["--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", among], {
@@ -376,7 +376,8 @@ describe("the kernel", () => {
       "keys in it",
       () => "keyctl show 2> /dev/null && echo ESCAPED; perl -e 'print \"ESCAPED\" if syscall(250, 0, -3, 0) >= 0'",
     ],
-    // With a file that is not there, and with no time at all: who may do it is told that (EBADF), or nothing; nothing changes.
+    // With a file that is not there, and with no time at all: an allowed caller gets that error (EBADF), or none;
+    // nothing changes.
     [
       "modules",
       () => ({
@@ -481,7 +482,7 @@ describe("devices", () => {
   ] as readonly [string, () => Attempt][])("can't be had: %s", (_, command) => getsNothing(command()));
 });
 
-it("the terminal of whoever started the server is not the sandbox's", async () => {
+it("the terminal of the server is not the sandbox's", async () => {
   const write = "(echo x > /dev/tty) 2> /dev/null && echo ESCAPED; echo looked";
   const program = join(data, "in-terminal.mjs");
   await writeFile(
@@ -525,7 +526,7 @@ describe("files", () => {
     await rm(join("/tmp", name), { force: true });
   });
 
-  it("that it makes are nobody's who matters, whatever bits it sets", async () => {
+  it("that it makes belong to no user with rights, whatever bits it sets", async () => {
     await attempt("echo '#!/bin/sh' > planted; chmod 6777 planted");
     const { uid, mode } = lstatSync(join(workspace, "planted"));
     // Under root the agent is another user; else its program can do no more than it could.
@@ -540,7 +541,7 @@ describe("files", () => {
     await rm(trap);
   });
 
-  it("outside keep their content when it races links against whoever writes for it", async () => {
+  it("outside keep their content when it races links against programs that write for it", async () => {
     // A harness's settings are written inside, where the race can win nothing.
     const { writeHarnessFiles } = await import("../../src/worker/sandboxed/harness-files.ts");
     const racing = attempt(
@@ -553,7 +554,7 @@ describe("files", () => {
     await racing;
     expect(readFileSync(join(data, "master.key"), "utf8")).toBe(secret);
     expect(statSync(join(data, "master.key")).mode & 0o777).toBe(0o600);
-    // Written from outside it would be lost: where the link is, the file behind it is the one that changes.
+    // A write from outside would be lost: a write through the link changes the file behind it.
     await rm(join(home, ".evil"), { recursive: true, force: true });
     await symlink(data, join(home, ".evil"));
     writeFileSync(join(home, ".evil/master.key"), "overwritten");
@@ -562,7 +563,7 @@ describe("files", () => {
     await rm(join(home, ".evil"));
   });
 
-  // Where the server is not root, the agent's user is the server's: what a folder of its own holds it may write.
+  // If the server is not root, the agent's user is the server's: it may write to its own folders' files.
   it.skipIf(!isRoot)("of the server can't be changed by a second name that was there before", async () => {
     // Even where an operator's own tool linked one in, it stays the server's to write.
     await link(join(data, "master.key"), join(workspace, "linked"));

@@ -170,7 +170,7 @@ describe("the network", () => {
     expect(output).toContain("ENETUNREACH");
   });
 
-  test("refuses a host that is not allowed, tells of it once, and lets it through once it is allowed for the repository", async () => {
+  test("refuses a host that is not allowed, reports it once, and lets it through once it is allowed for the repository", async () => {
     const { url } = await world.forge.createRepository("acme", "egress", { "a.txt": "a\n" });
     const { script: wrapped, read } = marked(
       `for i in 1 2 3; do curl -s --noproxy '' http://${hostAddress}/hello; done; curl -s -o /dev/null https://example.com; true`,
@@ -195,7 +195,7 @@ describe("the network", () => {
     visits.length = 0;
   });
 
-  test("refuses the gateway's models to whoever has no token of this session", async () => {
+  test("refuses the gateway's models without a token of this session", async () => {
     const tries = ["messages", "models", "organizations/api_keys"].map(
       (path) =>
         `curl -s -o /dev/null -w '%{http_code} ' -H 'x-api-key: forged' $HTTP_PROXY/model/compatible/v1/${path}`,
@@ -216,7 +216,7 @@ describe("credentials", () => {
     expect(output).not.toContain(world.forge.token);
     expect(output).not.toContain("[secret]");
     expect(output).not.toContain("DATABASE_URL");
-    // Where they are in a variable and in a file the same commands find them.
+    // The control: the same commands find them in a variable and in a file.
     const place = await mkdtemp(join(tmpdir(), "offstage-found-"));
     await writeFile(join(place, "token"), world.forge.token);
     const found = await outside(search(place), { env: { KEY: modelKey } });
@@ -239,7 +239,7 @@ describe("credentials", () => {
     expect(await isStolen("git-asks")).toBe(false);
     expect(await world.forge.pullRequests("acme", "git-asks")).toEqual([]);
 
-    // Where git has the token, the same commands get it and push.
+    // The control: if git has the token, the same commands get it and push.
     const { url: open } = await world.forge.createRepository("acme", "git-gives", { "a.txt": "a\n" });
     const clone = await mkdtemp(join(tmpdir(), "offstage-gives-"));
     const helper = `!f() { echo username=x; echo password=${world.forge.token}; }; f`;

@@ -16,9 +16,9 @@ import {
 } from "../worker/overlay-world.ts";
 
 /**
- * What an agent may try by the overlay that its workspace is: to change the checkout that others begin on, to see what others
- * changed, or to gain by what it leaves in its own layer, to which root looks from outside. Each attempt has a control that shows that
- * it can succeed.
+ * What an agent may try by the overlay that its workspace is: to change the checkout that others begin on, to see
+ * others' changes, or to attack root, which reads its layer from outside. Each attempt has a control that shows that it
+ * can succeed.
  */
 const missing = await overlaysMissing();
 
@@ -76,14 +76,14 @@ describe.skipIf(missing !== "")(
       for (const attempt of attempts) await session.run(attempt);
       expect(hashOf(layer)).toBe(before);
       expect(await (await world.session(source)).run("cat file; git status -s")).toBe("of the checkout");
-      // The control: whoever may write there changes what the next session begins on.
+      // The control: a write there changes what the next session begins on.
       await writeFile(join(layer, "clone/file"), "of the attacker\n");
       expect(await (await world.session(source)).run("cat file")).toBe("of the attacker");
       await writeFile(join(layer, "clone/file"), "of the checkout\n");
       session = await world.session(source);
     });
 
-    it("sees nothing of what others changed, nor where its own layer is", async () => {
+    it("sees nothing of others' changes, nor the path of its own layer", async () => {
       const look = `grep -rs secret-of-the-neighbour / --include=theirs --include=file; ls -d ${changesOf(neighbour)} ${changesOf(session)} ${layer}`;
       const said = await session.run(look);
       const mounts = await session.run("cat /proc/self/mountinfo");
@@ -136,7 +136,7 @@ describe.skipIf(missing !== "")(
       expect(lstatSync(join(outside, "open/gone")).isCharacterDevice()).toBe(true);
     });
 
-    it("leads whoever lists its changes nowhere else, also while it exchanges a folder and a link", async () => {
+    it("does not lead the listing of its changes elsewhere, also while it exchanges a folder and a link", async () => {
       for (const name of ["secret-one", "secret-two"]) await writeFile(join(outside, name), "");
       await session.run("mkdir -p folder/swapped/deep; echo > folder/swapped/deep/mine; echo > folder/x");
       const { checkouts } = world.services;

@@ -18,7 +18,7 @@ import { hangTimeoutMs } from "../hang-timeout.ts";
 import { testEnvironment } from "../test-environment.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 
-/** Whoever may create a session names a host, and the server itself would ask it. */
+/** A person who may create a session names a host, and the server itself would contact it. */
 let world: World;
 let offstage: Offstage;
 let client: Client;
@@ -52,7 +52,7 @@ it.each([
   ["a private network", () => "https://10.0.0.1/a/b"],
   ["a private network, by ssh", () => "ssh://git@192.168.1.1/a/b"],
   ["a private network, written as scp does", () => "git@172.16.0.1:a/b"],
-])("a session on a repository of %s asks nobody, and says what to do", async (_, url) => {
+])("a session on a repository of %s contacts no host, and says what to do", async (_, url) => {
   await withoutRemotes(async (asked) => {
     const { id } = await client.session.create({ prompt: "say x", repositories: [url()] });
     expect(await untilOver(client, id)).toMatchObject({
@@ -94,7 +94,7 @@ const plainGit = (...parameters: string[]): Promise<unknown> =>
   );
 
 it.each(["127.0.0.1", "localhost", "0x7f.1", "[::ffff:127.0.0.1]"])(
-  "%s leads to the server that nobody may ask",
+  "%s leads to the forbidden server",
   async (host) => {
     await plainGit("ls-remote", `http://${host}:${port}/a/b`);
     expect(visits.splice(0)[0]).toBe("/a/b/info/refs?service=git-upload-pack");
@@ -108,7 +108,7 @@ it("a server that the operator named is asked wherever it is", async () => {
 });
 
 it("git asks the address that was looked at, whatever the name leads to by then", async () => {
-  // The name is nobody's: only the pin can have led here.
+  // The name does not exist: only the pin can have led here.
   const url = `http://rebound.invalid:${port}/a/b`;
   const pinned = { host: "rebound.invalid", port, address: "127.0.0.1" };
   await git(["ls-remote", url], {
@@ -154,7 +154,7 @@ it("a public address is pinned with its port", async () => {
   expect(await pinPublicHost("git@1.1.1.1:a/b")).toMatchObject({ port: 22 });
 });
 
-it("a git that can't be held to an address is not sent to a host that nobody named", async () => {
+it("a git that can't be held to an address is not sent to a host that the operator did not name", async () => {
   const folder = await mkdtemp(join(tmpdir(), "offstage-old-git-"));
   const asked = join(folder, "asked");
   const old = `#!/bin/sh\ncase " $* " in *" --version "*) echo git version 2.34.1; exit ;; esac\necho "$@" >> ${asked}\nexit 1\n`;

@@ -23,13 +23,16 @@ export interface ApiRequest {
   readonly body: Record<string, string>;
 }
 
-/** Where a repository's pull request is: its head is frozen once it is closed. */
+/** The head of a pull request, which is frozen once it is closed. */
 export function headShaOf(state: ForgeState, place: Place, { head, headOwner, endedSha }: KeptPullRequest): string {
   const from = headOwner === null ? place : { ...place, owner: headOwner };
   return endedSha ?? state.refs.shaOf(bareOf(state, from), head) ?? "";
 }
 
-/** Brings the refs of a repository's pull requests up to date, as each forge calls them: whoever clones finds their heads there. */
+/**
+ * Brings the refs of a repository's pull requests up to date, as each forge calls them: a clone finds their heads
+ * there.
+ */
 export function showPullRequests(state: ForgeState, place: Pick<Place, "owner" | "name">): void {
   const bare = bareOf(state, place);
   for (const { number, head, headOwner, endedSha } of state.pulls.get(`${place.owner}/${place.name}`) ?? []) {
@@ -167,7 +170,7 @@ export function patchPullRequest(
   return changed;
 }
 
-/** One page of a list, and the headers that tell of the others. */
+/** One page of a list, and the headers for the others. */
 export function pageOf<Item>(
   { query, path, place }: ApiRequest,
   items: readonly Item[],

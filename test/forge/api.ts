@@ -124,8 +124,8 @@ function noteAsking(state: ForgeState, token: string, what: string): string {
 }
 
 /**
- * What a person is told who may not open a pull request; null: they may, or ask for something else. Who is told that there is no such
- * repository sees nothing of it.
+ * The refusal of a person who may not open a pull request; null: they may, or request something else. A person who gets
+ * the answer that the repository does not exist sees nothing of it.
  */
 function refusalOfPerson(state: ForgeState, { method, path, token, body }: ApiRequest): Person["refusal"] {
   const { refusal = null } = state.people.get(token) ?? {};

@@ -70,7 +70,7 @@ function showConnection({ asking }: ForgeState): Answer {
 /** Only what one token may do is asked: to push, to make branches, to make repositories. */
 function evaluate(state: ForgeState, { body }: ApiRequest): Answer {
   const { evaluations = [] } = body as unknown as { evaluations?: { token: string; permissions: number }[] };
-  const told = evaluations.map((each) => {
+  const answered = evaluations.map((each) => {
     const [, projectId = "", repositoryId] = each.token.split("/");
     const key = [...state.pulls.keys()].find((one) => {
       const [, owner = "", name = ""] = /^(.+)\/([^/]+)$/u.exec(one) ?? [];
@@ -84,7 +84,7 @@ function evaluate(state: ForgeState, { body }: ApiRequest): Answer {
     const isShut = facts.rules?.some(({ pattern }) => pattern !== undefined && each.token.endsWith(pattern)) === true;
     return { ...each, value: key !== undefined && !refused && !isShut };
   });
-  return { status: 200, body: { evaluations: told, alwaysAllowAdministrators: false } };
+  return { status: 200, body: { evaluations: answered, alwaysAllowAdministrators: false } };
 }
 
 /** The part of the API of Azure DevOps that Offstage calls, below a repository. */

@@ -166,8 +166,8 @@ function answerWorkItem(state: ForgeState, request: ApiRequest, item: number, be
   if (comment !== undefined && reaction !== undefined) {
     addReaction(state, request, `workItems/${item}/comments/${comment}`, reaction);
     const url = `${state.url}/_apis/wit/workItems/${item}/comments/${comment}/reactions/${reaction}`;
-    const told = { commentId: Number(comment), count: 1, isCurrentUserEngaged: true, type: reaction };
-    return { status: 200, body: { ...told, url } };
+    const engagement = { commentId: Number(comment), count: 1, isCurrentUserEngaged: true, type: reaction };
+    return { status: 200, body: { ...engagement, url } };
   }
   if (method === "GET") {
     const found = shownComments(state, request, item).toReversed();

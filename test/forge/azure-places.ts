@@ -2,8 +2,9 @@ import { createHash } from "node:crypto";
 import { tokenUser, type ForgeState, type Place } from "./state.ts";
 
 /**
- * Where the test forge's repositories are on Azure DevOps. One of the owner `acme` is `acme/shop/_git/shop`, in a project of its own
- * name; one of `acme/platform` is `acme/platform/_git/shop`. A fork is in the project of its upstream, as `shop.tester`.
+ * The places of the test forge's repositories on Azure DevOps. One of the owner `acme` is `acme/shop/_git/shop`, in a
+ * project of its own name; one of `acme/platform` is `acme/platform/_git/shop`. A fork is in the project of its
+ * upstream, as `shop.tester`.
  */
 export interface AzureNames {
   readonly collection: string;
@@ -63,7 +64,7 @@ export function azurePathIn(pathname: string): {
   return { names: { collection, project, repository }, collection, project, path: below };
 }
 
-/** Where git finds a repository: below `…/_git/`, perhaps without the project. */
+/** The path at which git finds a repository: below `…/_git/`, perhaps without the project. */
 export function azureGitPlace(state: ForgeState, owner: string, name: string): Place | null {
   const [, collection = "", project = name] = /^([^/]+)(?:\/([^/]+))?\/_git$/u.exec(owner) ?? [];
   return collection === "" ? null : azurePlaceOf(state, { collection, project, repository: name });

@@ -189,7 +189,7 @@ export function threadShape(
   };
 }
 
-/** Where a thread is: on lines of the newer file. */
+/** The position of a thread: on lines of the newer file. */
 function contextShape(lines: Lines | undefined) {
   if (lines === undefined) return null;
   const at = { line: lines.line, offset: 1 };

@@ -78,12 +78,12 @@ beforeAll(async () => {
         redirect: "manual",
         ...(body !== "" && { body }),
       });
-      const told = await answer.text();
+      const text = await answer.text();
       const { pathname: path, searchParams: query } = new URL(url, forge.url);
       const isJson = answer.headers.get("content-type")?.startsWith("application/json") === true;
       const sent: unknown = body === "" ? undefined : JSON.parse(body);
-      exchanges.push({ method, path, query, sent, status: answer.status, answer: isJson ? JSON.parse(told) : told });
-      response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(told);
+      exchanges.push({ method, path, query, sent, status: answer.status, answer: isJson ? JSON.parse(text) : text });
+      response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(text);
     })();
   });
   await new Promise<void>((resolve) => recorder.listen(0, "127.0.0.1", resolve));

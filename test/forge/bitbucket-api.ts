@@ -23,7 +23,7 @@ export function bitbucketRepositoryIn(below: string): { owner: string; name: str
   return null;
 }
 
-/** What Bitbucket tells of the token's user; null: the request is about something else. */
+/** Bitbucket's answer about the token's user; null: the request is about something else. */
 export function answerAboutBitbucketUser(state: ForgeState, { path, query }: ApiRequest): Answer | null {
   if (path === "user") return { status: 200, body: { ...bitbucketAccountShape(state.asking), username: state.asking } };
   if (!/^user\/workspaces\/[^/]+\/permissions\/repositories$/u.test(path)) return null;

@@ -77,21 +77,21 @@ export async function readDescription(
         ...(body !== undefined && { body: JSON.stringify(body) }),
       });
       const text = await answer.text();
-      const told: unknown = text === "" ? {} : JSON.parse(text);
+      const answered: unknown = text === "" ? {} : JSON.parse(text);
       const schema = responses[String(answer.status)];
       const known = new Set([...query, ...alsoKnown]);
       const unknown = [...new URL(`http://x${path}`).searchParams.keys()].filter((key) => !known.has(key));
-      const values = valueOf(told, "values");
-      const one: unknown = Array.isArray(values) ? values[0] : told;
+      const values = valueOf(answered, "values");
+      const one: unknown = Array.isArray(values) ? values[0] : answered;
       return {
         status: answer.status,
         wrong: [
-          ...(schema === undefined ? [`${name} never answers ${answer.status}`] : wrong(schema, told)),
+          ...(schema === undefined ? [`${name} never answers ${answer.status}`] : wrong(schema, answered)),
           ...(body === undefined ? [] : wrong(sentSchema, body)),
           ...unknown,
           ...read.filter((field) => valueOf(one, field) === undefined).map((field) => `${field} is not there`),
         ],
-        body: told,
+        body: answered,
       };
     },
   };

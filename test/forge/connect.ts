@@ -1,7 +1,7 @@
 import type { deliveriesOf, Hook } from "./deliveries/deliveries.ts";
 import type { TestForge } from "./server.ts";
 
-/** Where the forge has the API of each dialect that it delivers in. */
+/** The address of the API in each dialect that the forge delivers in. */
 const apis = {
   github: "/api/v3",
   gitea: "/api/v1",

@@ -16,7 +16,7 @@ export function answerAboutCredential(
 ): Answer | null {
   if (kind === "gitlab") return answerOfGitLab(state, request);
   if (kind === "bitbucket") return answerOfBitbucket(state, request);
-  // It tells of a token's permissions to administrators alone.
+  // It shows a token's permissions only to administrators.
   if (kind === "bitbucketDataCenter") return null;
   return kind === "gitea" ? answerOfGitea(state, request) : answerOfGitHub(state, request);
 }

@@ -110,7 +110,7 @@ describe("the test forge answers as Data Center's description says, with the fie
     expect(branches).toMatchObject({ status: 200, wrong: [] });
   });
 
-  it("when something is said, in a thread too, a reaction is added, a build is told, and people are listed", async () => {
+  it("when something is said, in a thread too, a reaction is added, a build is reported, and people are listed", async () => {
     const comments: [string, string] = ["POST", `${pull}/comments`];
     const read = ["id", "text", "createdDate"];
     const said = await problems(comments, `${at}/pull-requests/1/comments`, { body: { text: "Words" }, read });
@@ -144,8 +144,8 @@ describe("the test forge answers as Data Center's description says, with the fie
     expect(await problems(["PUT", likes], likesAt)).toMatchObject({ status: 200, wrong: [] });
     const body = { key: "offstage", name: "offstage", state: "INPROGRESS", description: "x", url: "https://x.example" };
     const builds: [string, string] = ["POST", `${repository}/commits/{commitId}/builds`];
-    const told = await problems(builds, `${at}/commits/${"a".repeat(40)}/builds`, { body });
-    expect(told).toMatchObject({ status: 204, wrong: [] });
+    const built = await problems(builds, `${at}/commits/${"a".repeat(40)}/builds`, { body });
+    expect(built).toMatchObject({ status: 204, wrong: [] });
     const filter = "permission.1=REPO_WRITE&permission.1.projectKey=acme&permission.1.repositorySlug=shop&filter=ada";
     const people = await problems(["GET", "/api/latest/users"], `/api/latest/users?${filter}&start=0&limit=100`, {
       read: ["id", "name", "active"],

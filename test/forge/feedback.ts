@@ -108,7 +108,7 @@ export function setStatus(state: ForgeState, { place }: ApiRequest, status: Kept
   return before;
 }
 
-/** Asks for changes as whose request it is. @returns false: nobody may of what is their own */
+/** Asks for changes as the request's user. @returns false: no author may of their own pull request */
 export function askForChanges(state: ForgeState, { place }: ApiRequest, number: number, body: string): boolean {
   const pull = state.pulls.get(`${place.owner}/${place.name}`)?.find((each) => each.number === number);
   if (pull === undefined || pull.author === state.asking) return false;

@@ -11,7 +11,7 @@ export interface GraphQLRequest {
 /** Threads of a page: a pull request with more has several. */
 const pageSize = 100;
 
-/** The requests about reviews and their threads that Offstage makes, told apart by what they ask for. */
+/** The requests about reviews and their threads that Offstage makes, distinguished by their fields. */
 export function answerGraphQL(state: ForgeState, { query, variables }: GraphQLRequest): Answer {
   if (query.includes("addReaction(")) return react(state, variables);
   if (query.includes("reviews(")) return listReviews(state, variables);

@@ -281,7 +281,7 @@ describe("the test forge answers as GitHub's description says", () => {
     }
   });
 
-  it("to nobody without a good token", async () => {
+  it("with 401 without a good token", async () => {
     expect((await call("GET", "/repos/acme/shop/pulls", undefined, "wrong")).status).toBe(401);
     const stranger = createTestApp(8);
     expect((await call("GET", "/repos/acme/shop/installation", undefined, stranger.token())).status).toBe(401);

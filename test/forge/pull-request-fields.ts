@@ -63,7 +63,7 @@ export function answerFieldsAsGitHub(
   }
   const changed = changePull(state, place, Number(number), (pull) => ({
     labels: together(pull.labels, labels),
-    // Whoever can't be assigned is left out.
+    // Accounts that can't be assigned are left out.
     assignees: together(
       pull.assignees,
       assignees.filter((each) => known.includes(each)),

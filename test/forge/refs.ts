@@ -12,7 +12,7 @@ export interface Refs {
 
 interface Seen {
   readonly sha: string;
-  /** Where the branch was before; null: nowhere. */
+  /** The branch's commit before; null: it did not exist. */
   readonly before: string | null;
   readonly shownFrom: number;
 }

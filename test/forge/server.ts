@@ -36,7 +36,10 @@ import {
 
 export interface TestForge {
   readonly url: string;
-  /** Where the GitHub part of the API is; GitLab's is at `<url>/api/v4`, Gitea's at `<url>/api/v1`, Bitbucket Cloud's at `<url>/2.0`, Data Center's at `<url>/rest/api/latest`, that of Azure DevOps at `url`. */
+  /**
+   * The address of the GitHub part of the API; GitLab's is at `<url>/api/v4`, Gitea's at `<url>/api/v1`, Bitbucket
+   * Cloud's at `<url>/2.0`, Data Center's at `<url>/rest/api/latest`, that of Azure DevOps at `url`.
+   */
   readonly apiUrl: string;
   readonly token: string;
   /** Makes a repository with one commit on `main`, of files given or of a folder; of no files, without a commit. */
@@ -103,7 +106,7 @@ export interface TestForge {
   runCi(owner: string, name: string, script: string): readonly CheckRun[];
   /** From here on what happens is delivered there. @returns what else may happen, as people and CI make it */
   deliverTo(hooks: readonly Hook[]): ReturnType<typeof deliveriesOf>;
-  /** What people and CI make happen, for whoever delivers it by himself. */
+  /** Actions of people and CI, for tests that deliver them themselves. */
   happenings(kind: Hook["kind"]): ReturnType<typeof happeningsOn>;
   /** A repository as deliveries name it. */
   place(owner: string, name: string): Place;
@@ -364,7 +367,7 @@ async function handle(
   const written = full.slice(below.length);
   // A project of GitLab's API is one encoded segment.
   const decoded = written.startsWith("/api/v4/") ? written : decodeURIComponent(written);
-  // Where git finds repositories on Bitbucket Data Center.
+  // The path at which git finds repositories on Bitbucket Data Center.
   const pathname = decoded.replace(/^\/scm\/~?/u, "/");
   const failure = state.failures[0];
   if (failure?.kind === "hang" && failure.at === kindOf(pathname, search)) {
@@ -379,7 +382,7 @@ async function handle(
   if (pathname.endsWith("/settings/apps/new")) return registerFromManifest(state, request, searchParams, response);
   const [, owner = "", name = "", job] = /^\/logs\/(.+)\/([^/]+)\/(\d+)$/u.exec(pathname) ?? [];
   if (job !== undefined) {
-    // As a store of files does with a token of somebody else's.
+    // As a store of files does with another service's token.
     const isStray = request.headers.authorization !== undefined;
     response.writeHead(isStray ? 400 : 200).end(logOf(state, { owner, name }, job));
     return;

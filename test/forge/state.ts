@@ -24,7 +24,7 @@ export interface TestPullRequest {
 /** The user that has the token. */
 export const tokenUser = "tester";
 
-/** Somebody with a token of their own. */
+/** A person with their own token. */
 export interface Person {
   readonly login: string;
   readonly token: string;
@@ -150,7 +150,10 @@ export interface RepositoryFacts {
     readonly level?: number | null;
     readonly userId?: number;
   }[];
-  /** Who may approve what is opened in it; on GitHub by a ruleset, unless it is a classic protection, as told to an administrator. */
+  /**
+   * Who may approve what is opened in it; on GitHub by a ruleset, unless it is a classic protection, as shown to an
+   * administrator.
+   */
   readonly approvals?: {
     readonly excludesPusher?: boolean;
     readonly excludesAuthor?: boolean;
@@ -159,7 +162,7 @@ export interface RepositoryFacts {
   };
 }
 
-/** What a forge was told about one repository. */
+/** The feedback on one repository that a forge has. */
 export interface KeptFeedback {
   readonly comments: KeptComment[];
   /** As `issues/1 eyes`, `comments/7 eyes`; no forge keeps one twice. */
@@ -283,7 +286,7 @@ export interface ForgeState {
   statusSet: (place: Place, status: KeptStatus) => void;
   /** Called with each review that asks for changes. */
   reviewed: (place: Place, number: number, review: KeptReview) => void;
-  /** Called with each branch that was pushed to, by whoever has the token if nobody is named. */
+  /** Called with each branch that was pushed to, by the token's user if none is named. */
   pushed: (place: Place, branch: string, before: string | null, after: string, by?: string) => void;
   /** Called with each pull request whose text was changed, and the text before. */
   edited: (place: Place, number: number, before: string) => void;

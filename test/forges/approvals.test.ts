@@ -29,18 +29,18 @@ async function read(kind: "github" | "gitlab" | "gitea", approvals?: RepositoryF
   return forge.readApprovalRules?.(address, "release/1", AbortSignal.timeout(hangTimeoutMs));
 }
 
-test("GitHub tells of rulesets, and administrators of the classic protection", async () => {
+test("GitHub shows rulesets, and the classic protection to administrators", async () => {
   const all = { excludesPusher: true, pushDismisses: true };
-  const told = { ...all, excludesAuthor: null, excludesEveryAuthor: true };
-  expect(await read("github", all)).toEqual(told);
-  expect(await read("github", { ...all, isClassic: true })).toEqual(told);
-  expect(await read("github", {})).toEqual({ ...told, excludesPusher: false, pushDismisses: false });
+  const rules = { ...all, excludesAuthor: null, excludesEveryAuthor: true };
+  expect(await read("github", all)).toEqual(rules);
+  expect(await read("github", { ...all, isClassic: true })).toEqual(rules);
+  expect(await read("github", {})).toEqual({ ...rules, excludesPusher: false, pushDismisses: false });
   expect(await read("github")).toBeNull();
   // Written down as it was decoded.
   expect(server.asked()).toContainEqual(expect.stringContaining("/rules/branches/release/1"));
 });
 
-test("GitLab tells of the project, if it does", async () => {
+test("GitLab shows the project's settings, if it does", async () => {
   expect(await read("gitlab", { excludesAuthor: true, pushDismisses: true })).toEqual({
     excludesPusher: false,
     excludesAuthor: true,

@@ -53,7 +53,7 @@ describe("a pull request on Azure DevOps", () => {
     const [kept] = await forge.pullRequests("acme", "long");
     expect(kept?.body).toHaveLength(descriptionLimit);
     expect(kept?.body).toContain("cut here");
-    // Somebody replaces its commits, and closes it: only the mark tells what it was for.
+    // Its commits are replaced, and it is closed: only the mark says what it was for.
     git("update-ref", "-d", "refs/heads/work");
     await forge.commit("acme", "long", "work", { "rebased.txt": "c\n" });
     forge.endPullRequest("acme", "long", 1, "closed");
@@ -67,7 +67,7 @@ describe("a pull request on Azure DevOps", () => {
     await azure.editPullRequest(address, number, (body) => `${"more ".repeat(2_000)}${body}`, signal());
     expect(await azure.readPullRequest(address, number, signal())).toMatchObject({ mark: { sha } });
     expect((await forge.pullRequests("acme", "edited"))[0]?.body.length).toBeLessThanOrEqual(descriptionLimit);
-    // What Azure DevOps does with such a text if nobody cuts it.
+    // What Azure DevOps does with such an uncut text.
     const answer = await fetch(
       `${forge.url}/acme/edited/_apis/git/repositories/edited/pullrequests/1?api-version=7.0`,
       {
@@ -150,7 +150,7 @@ describe("odd answers of Azure DevOps", () => {
     await expect(find()).rejects.toMatchObject({ code: "repository_not_found" });
   });
 
-  it("a refusal before the request is understood is told in its words", async () => {
+  it("a refusal before the request is understood is reported in its words", async () => {
     const Message = "The requested resource does not support http method 'POST'.";
     answer = ({ method }) =>
       method === "GET"
@@ -162,7 +162,7 @@ describe("odd answers of Azure DevOps", () => {
     });
   });
 
-  it("a limit is waited for, and told if it lasts", async () => {
+  it("a limit is waited for, and reported if it lasts", async () => {
     answer = () =>
       asked.length === 1
         ? {
@@ -227,11 +227,11 @@ describe("odd answers of Azure DevOps", () => {
     expect(asked).toEqual([]);
   });
 
-  it("rights that are not told of a person are none that are known", async () => {
+  it("rights of a person that are not in the answer are unknown", async () => {
     const id = "d6245f20-2af8-44f4-9451-8107cb2767db";
     const repository = { id: "r", name: "shop", project: { id: "p", name: "shop" } };
     const identity = { id, descriptor: "x;y", isActive: true };
-    const told = (identities: unknown, lists: unknown, status = 200) => {
+    const mayWriteBy = (identities: unknown, lists: unknown, status = 200) => {
       answer = ({ url: path = "" }) => {
         if (path.includes("/identities")) return { status, body: identities };
         return { status: 200, body: path.includes("accesscontrol") ? lists : repository };
@@ -241,15 +241,15 @@ describe("odd answers of Azure DevOps", () => {
     const list = (value: readonly unknown[]) => ({ count: value.length, value });
     const rights = (effectiveAllow: number, effectiveDeny = 0) =>
       list([{ acesDictionary: { "x;y": { extendedInfo: { effectiveAllow, effectiveDeny } } } }]);
-    expect(await told(list([identity]), rights(4))).toBe(true);
-    expect(await told(list([identity]), rights(4, 4))).toBe(false);
-    expect(await told(list([identity]), rights(2))).toBe(false);
-    expect(await told(list([{ ...identity, isActive: false }]), rights(4))).toBe(false);
-    expect(await told(list([null]), rights(4))).toBe(false);
-    // Nothing of groups is told here, so nothing is known.
-    expect(await told(list([identity]), list([{ acesDictionary: { "x;y": { allow: 0, deny: 0 } } }]))).toBeNull();
-    expect(await told(list([identity]), list([]))).toBeNull();
-    expect(await told({ message: "no scope" }, rights(4), 401)).toBeNull();
+    expect(await mayWriteBy(list([identity]), rights(4))).toBe(true);
+    expect(await mayWriteBy(list([identity]), rights(4, 4))).toBe(false);
+    expect(await mayWriteBy(list([identity]), rights(2))).toBe(false);
+    expect(await mayWriteBy(list([{ ...identity, isActive: false }]), rights(4))).toBe(false);
+    expect(await mayWriteBy(list([null]), rights(4))).toBe(false);
+    // The answer has no groups, so nothing is known.
+    expect(await mayWriteBy(list([identity]), list([{ acesDictionary: { "x;y": { allow: 0, deny: 0 } } }]))).toBeNull();
+    expect(await mayWriteBy(list([identity]), list([]))).toBeNull();
+    expect(await mayWriteBy({ message: "no scope" }, rights(4), 401)).toBeNull();
     expect(await azure().feedback?.mayWrite(address(), { id: "7", login: "ada" }, signal())).toBe(false);
   });
 
@@ -266,7 +266,7 @@ describe("odd answers of Azure DevOps", () => {
           ? { status: 200, body: { records } }
           : { status: 200, body: `log ${/logs\/(\d+)/u.exec(path)?.[1] ?? ""}\n` };
       const feedback = azure().feedback as Feedback;
-      // As the end of a build is told of.
+      // As the end of a build is delivered.
       const [job] = (await feedback.failedJobs?.(address(), { kind: "build", id: "12", sha: "a" }, signal())) ?? [];
       return feedback.readLogEnd(address(), job?.id ?? "", 100, signal());
     };

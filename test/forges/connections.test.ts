@@ -265,7 +265,7 @@ describe("a check of a token of Bitbucket Cloud", () => {
     });
   });
 
-  it("is content with a token whose scopes are not told", async () => {
+  it("accepts a token whose scopes are not reported", async () => {
     expect(await check("bitbucket", apiToken())).toMatchObject({ account: "tester", state: "ok", missing: [] });
   });
 
@@ -767,7 +767,7 @@ describe("the forges of organizations", () => {
     expect(keyOf(address(shop))).toBe("github.com/acme/shop");
   });
 
-  it("take a change once it is told of, and keep what did not change", async () => {
+  it("take a change once it is notified, and keep what did not change", async () => {
     expect(await passwordOf("acme")).toBe("of-acme");
     stored["acme"] = [connection({ revision: "2", credential: { type: "token", token: "new" } })];
     expect(await passwordOf("acme")).toBe("of-acme");
@@ -822,7 +822,7 @@ describe("the forges of organizations", () => {
     expect(await named("https://127.0.0.1/a/b")).toBe(true);
   });
 
-  it("tell of a credential that is refused in use, and reach nothing that may not be reached", async () => {
+  it("report a credential that is refused in use, and reach no forbidden address", async () => {
     stored["acme"] = [
       connection({ webUrl: forge.url, apiUrl: forge.apiUrl, credential: { type: "token", token: "gone" } }),
       connection({ id: "2", webUrl: "https://git.example", apiUrl: "https://127.0.0.2/api/v3" }),

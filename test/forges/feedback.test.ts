@@ -397,10 +397,10 @@ describe.each(adapters)("on %s", (kind, create) => {
       const line = "\u001b[31mError:\u001b[0m it does not hold ✗\r\n";
       const logs = { "5": `${"x".repeat(500_000)}\n${line.repeat(3)}`, "6": "short\n" };
       const { address, signal, feedback } = await setting(create, { logs });
-      const told = "Error: it does not hold ✗\n";
+      const logEnd = "Error: it does not hold ✗\n";
       const [bytes, longest] = [Buffer.byteLength(line), 100_000];
-      expect(await feedback.readLogEnd(address, "5", 2 * bytes + 3, signal)).toBe(told.repeat(2));
-      expect(await feedback.readLogEnd(address, "5", bytes + 3, signal)).toBe(told);
+      expect(await feedback.readLogEnd(address, "5", 2 * bytes + 3, signal)).toBe(logEnd.repeat(2));
+      expect(await feedback.readLogEnd(address, "5", bytes + 3, signal)).toBe(logEnd);
       expect(await feedback.readLogEnd(address, "6", longest, signal)).toBe("short\n");
       expect(await feedback.readLogEnd(address, "7", longest, signal)).toBeNull();
       const denied = (create("wrong").feedback as Feedback).readLogEnd(address, "6", longest, signal);
@@ -415,7 +415,7 @@ describe.each(adapters)("on %s", (kind, create) => {
     const mayWrite = (login: string, id = idIn(login)) => feedback.mayWrite(address, { id, login }, signal);
     expect(await Promise.all(Object.keys(people).map((login) => mayWrite(login)))).toEqual([true, true, false, false]);
     expect(await mayWrite("nobody")).toBe(false);
-    // Somebody else has the name by now.
+    // Another account has the name by now.
     expect(await mayWrite("ada", idIn("stranger"))).toBe(false);
   });
 });
@@ -444,7 +444,7 @@ it("Azure DevOps tells by the unique name alone who may write, as deliveries of 
   expect(await mayWrite("ada@example.com")).toBe(true);
   expect(await mayWrite("ADA.B@example.com")).toBe(true);
   expect(await mayWrite("bo@example.com")).toBe(false);
-  // What a search finds by a part of a name, or by the name that is shown, is nobody's account.
+  // An account that a search finds by a part of a name, or by the displayed name, does not count.
   expect(await mayWrite("ada")).toBe(false);
   expect(await mayWrite("ada@example.co")).toBe(false);
 });
@@ -484,7 +484,7 @@ it("GitHub's thread is found on a further page, and what GraphQL refuses with 20
   });
 });
 
-it("a limit that GitHub's GraphQL tells with 200 is waited for, or told as what passes", async () => {
+it("a limit that GitHub's GraphQL returns with 200 is waited for, or reported as passing", async () => {
   const { address, signal, feedback, said } = await setting(github);
   await server.failNext({ kind: "primaryLimit", resetInSeconds: 1 });
   expect(await feedback.resolve(address, { subject: pull, id: "77" }, signal)).toBe(true);
@@ -498,7 +498,7 @@ it("a limit that GitHub's GraphQL tells with 200 is waited for, or told as what 
   });
 });
 
-it("a project of GitLab that is not there makes nobody a stranger", async () => {
+it("a project of GitLab that does not exist makes no one a stranger", async () => {
   const { address, signal, feedback } = await setting(gitlab);
   const gone = { ...address, path: "acme/not-there" };
   await expect(feedback.mayWrite(gone, { id: "1", login: "ada" }, signal)).rejects.toMatchObject({
@@ -524,7 +524,7 @@ it("what an agent answers makes GitLab do nothing", async () => {
   expect(server.quickActions().slice(before)).toEqual(["/merge"]);
 });
 
-it("the steps of a pipeline of Bitbucket that failed are told, each with its log", async () => {
+it("the failed steps of a pipeline of Bitbucket are returned, each with its log", async () => {
   const { address, signal, feedback } = await setting(bitbucket, { logs: { "31": "it does not hold\n" } });
   const failedOf = (kind: string, id: string) => feedback.failedJobs?.(address, { kind, id, sha: "a" }, signal);
   const failed = await failedOf("status", "31");
@@ -534,7 +534,7 @@ it("the steps of a pipeline of Bitbucket that failed are told, each with its log
   expect([await failedOf("status", "32"), await failedOf("status", "jenkins-7")]).toEqual([[], []]);
 });
 
-it("of a pipeline of GitLab no job is told that may fail", async () => {
+it("of a pipeline of GitLab no job is returned that may fail", async () => {
   const facts = { jobs: { "30": ["31", "32"] }, allowedJobs: ["31"] };
   const { address, signal, feedback } = await setting(gitlab, facts);
   const failed = await feedback.failedJobs?.(address, { kind: "pipeline", id: "30", sha: "a" }, signal);
@@ -551,7 +551,7 @@ it.each([
   expect(failed).toEqual([expect.objectContaining({ id: "31" })]);
 });
 
-it("of a run that Gitea tells of by a job's status its own jobs are read, and no other run's", async () => {
+it("of a run that Gitea delivers as a job's status its own jobs are read, and no other run's", async () => {
   const [sha, other] = ["a".repeat(40), "b".repeat(40)];
   const { address, signal, feedback } = await setting(gitea, {
     logs: { "31": "it broke\n" },

@@ -83,7 +83,7 @@ describe.each(adapters)("%s, behind", (_, create) => {
     const { push, open, pulls } = await setting(create);
     server.lag(1_500);
     const sha = await push("b.txt");
-    // Of a branch that nobody is known to have pushed, the answer is final.
+    // Of a branch without a known push, the answer is final.
     await expect(open()).rejects.toMatchObject({ code: "pull_request_refused", retryable: false });
     expect(await open({ sha })).toMatchObject({ number: 1, state: "open", created: true });
     expect(await pulls()).toHaveLength(1);
@@ -110,7 +110,7 @@ describe.each(adapters)("%s, behind", (_, create) => {
     expect(await pulls()).toHaveLength(1);
   });
 
-  it("does not list the one of an attempt that died, which somebody merged: it is waited for", async () => {
+  it("does not list the one of an attempt that died, which was merged: it is waited for", async () => {
     const { name, push, open, pulls } = await setting(create);
     const sha = await push("b.txt");
     server.lag(1_500);
@@ -148,7 +148,7 @@ describe.each(adapters)("%s, with a pull request that is not open any more", (_,
     expect(await pulls()).toHaveLength(1);
   });
 
-  it("finds the one to which somebody added a commit before it was merged", async () => {
+  it("finds the one that got a commit by others before it was merged", async () => {
     const { name, push, open, pulls } = await setting(create);
     const first = await push("b.txt");
     await open({ sha: first });
@@ -159,7 +159,7 @@ describe.each(adapters)("%s, with a pull request that is not open any more", (_,
     expect(await pulls()).toHaveLength(1);
   });
 
-  it("finds the one whose commits somebody replaced, by its mark", async () => {
+  it("finds the one whose commits were replaced, by its mark", async () => {
     const { name, git, push, open, pulls } = await setting(create);
     const sha = await push("b.txt");
     await open({ sha });

@@ -63,7 +63,7 @@ describe("a rate limit", () => {
       () => ({ status: 403, headers: { "x-ratelimit-remaining": "0", "x-ratelimit-reset": inSeconds(1) } }),
     ],
     [
-      "one told by words alone",
+      "one that only its words show",
       () => ({ status: 403, body: { message: "You have exceeded a secondary rate limit." } }),
     ],
     [
@@ -88,7 +88,7 @@ describe("a rate limit", () => {
     expect(asked).toBe(2);
   });
 
-  it("of GitHub's GraphQL is waited for: one told with 200 by words alone", async () => {
+  it("of GitHub's GraphQL is waited for: one with 200 that only its words show", async () => {
     const words = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.";
     answers = [
       () => ({ status: 200, headers: { "retry-after": "1" }, body: { data: null, errors: [{ message: words }] } }),
@@ -98,7 +98,7 @@ describe("a rate limit", () => {
     expect(asked).toBe(2);
   });
 
-  it("that lasts for long is told at once, as what passes", async () => {
+  it("that lasts for long is reported at once, as passing", async () => {
     answers = [
       () => ({
         status: 403,
@@ -127,7 +127,7 @@ it("a token that may not is no rate limit", async () => {
   expect(asked).toBe(1);
 });
 
-it("a renamed repository is told as such", async () => {
+it("a renamed repository is reported as such", async () => {
   answers = [() => ({ status: 301, headers: { location: `${url}/repositories/1` }, body: { message: "Moved" } })];
   await expect(find()).rejects.toMatchObject({
     code: "repository_not_found",
@@ -164,7 +164,7 @@ describe("a refusal", () => {
     ],
     ["texts", ["the first", "the second"], "the first; the second"],
     ["one text", "the only one", "the only one"],
-  ])("is told with each of its errors: %s", async (_, errors, words) => {
+  ])("is reported with each of its errors: %s", async (_, errors, words) => {
     await expect(refusal(errors)).rejects.toMatchObject({
       code: "pull_request_refused",
       retryable: false,
@@ -172,7 +172,7 @@ describe("a refusal", () => {
     });
   });
 
-  it("without end is told in part", async () => {
+  it("without end is reported in part", async () => {
     const errors = Array.from({ length: 5_000 }, () => ({ field: "f".repeat(5_000), code: "invalid" }));
     const { message } = (await refusal(errors).catch((error: unknown) => error)) as Error;
     expect(message.length).toBeLessThan(1_100);
@@ -204,14 +204,14 @@ describe("a refusal of GitLab", () => {
     ],
     ["the check of its parameters", 400, { error: "target_branch is missing" }, "target_branch is missing"],
     ["nothing that can be read", 400, { message: [1, null, {}] }, "it gave no reason"],
-  ])("is told in its words: %s", async (_, status, body, words) => {
+  ])("is reported in its words: %s", async (_, status, body, words) => {
     await expect(refusal(status, body)).rejects.toMatchObject({
       code: "pull_request_refused",
       message: expect.stringContaining(`refused the pull request: ${words}`) as string,
     });
   });
 
-  it("of a token without the scope is told as such", async () => {
+  it("of a token without the scope is reported as such", async () => {
     const body = {
       error: "insufficient_scope",
       error_description: "The request requires higher privileges.",
@@ -350,7 +350,7 @@ describe("Bitbucket Cloud", () => {
       "title: is too long",
     ],
     ["details", { message: "Bad request", detail: "Not like this." }, "Bad request: Not like this."],
-  ])("is told in its words: %s", async (_, error, words) => {
+  ])("is reported in its words: %s", async (_, error, words) => {
     answers = [
       ({ method }) =>
         method === "GET" ? { status: 200, body: { values: [] } } : { status: 400, body: { type: "error", error } },
@@ -396,7 +396,7 @@ describe("Bitbucket Data Center", () => {
   });
   const request = { head: "work", target: "main", title: "Work", body: "Words" };
 
-  it("is asked anew to change a text that somebody changed meanwhile, with their version and reviewers", async () => {
+  it("gets another request to change a text that was changed meanwhile, with its new version and reviewers", async () => {
     const sent: string[] = [];
     const reviewers = [{ user: { name: "ada", id: 7 }, role: "REVIEWER" }];
     const put = (status: number) => (incoming: IncomingMessage) => {
@@ -439,7 +439,7 @@ describe("Bitbucket Data Center", () => {
     });
   });
 
-  it("is told in its words, without the names of its classes", async () => {
+  it("is reported in its words, without the names of its classes", async () => {
     const errors = [{ context: "title", message: "Too long", exceptionName: "x.y.Z" }, { message: "And wrong" }];
     answers = [
       ({ method }) =>

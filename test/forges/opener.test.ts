@@ -35,7 +35,7 @@ describe.each(kinds)("a pull request of %s", (kind, path, username) => {
     username,
   });
 
-  /** A repository of its own, with a branch to open a pull request for, and somebody who asked for it. */
+  /** A separate repository, with a branch to open a pull request for, and a person who asked for it. */
   async function setting() {
     const name = `shop-${(count += 1)}`;
     const { url } = await server.createRepository("acme", name, { "a.txt": "a\n" });
@@ -77,7 +77,7 @@ describe.each(kinds)("a pull request of %s", (kind, path, username) => {
     expect(await pulls()).toEqual([{ author: person.login, state: "open" }]);
     expect(person.asked.filter((what) => !what.startsWith("GET "))).toHaveLength(1);
     expect([refusals, askedBy]).toEqual([[], [person.login]]);
-    // It is found whoever opened it.
+    // It is found, whatever its author.
     expect(await open()).toMatchObject({ number: 1, created: false });
     expect(await pulls()).toHaveLength(1);
   });

@@ -69,7 +69,7 @@ describe.each(kinds)("on %s", (kind) => {
     expect([ready.draft, (await readyKept())["draft"]]).toEqual([false, false]);
   });
 
-  it("reviewers are added to those that there are, however often, and who is unknown keeps out nobody", async () => {
+  it("reviewers are added to those that there are, however often, and an unknown one keeps out no other", async () => {
     const { add, kept, forge, address, signal, opened } = await setting(kind);
     await add("reviewers", [named(kind, "ada")]);
     await forge.editPullRequest(address, opened.number, (body) => `${body} and more`, signal);
@@ -119,7 +119,7 @@ it.each(["github", "gitea"] as const)("a team is asked at %s", async (kind) => {
   expect((await kept())["reviewers"]).toEqual(["team core"]);
 });
 
-it("a label that Gitea does not know is told, and the others are set", async () => {
+it("a label that Gitea does not know is reported, and the others are set", async () => {
   const { add, kept } = await setting("gitea");
   await expect(add("labels", ["invented", "bug"])).rejects.toMatchObject(refusal(/invented \(.*no such label/u));
   expect((await kept())["labels"]).toEqual(["bug"]);

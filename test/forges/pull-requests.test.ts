@@ -137,7 +137,7 @@ describe.each(adapters)("%s", (kind, create, noDifference, owner = "acme", forge
     expect(await forge.readPullRequest(address, 1, signal)).toMatchObject({ state: "open", target: "stable" });
   });
 
-  it("is told that a target is not there", async () => {
+  it("gets the error that a target does not exist", async () => {
     const { name, forge, address, signal } = await setting();
     const answer = await forge.openPullRequest(address, { ...request, target: "gone" }, signal).then(
       () => "opened",
@@ -414,7 +414,7 @@ describe("a forge that does not let us in", () => {
     ["Gitea", () => gitea({ ...server, token: "wrong" })],
     ["Bitbucket", () => bitbucket({ ...server, token: "wrong" })],
     ["Bitbucket Data Center", () => dataCenter({ ...server, token: "wrong" })],
-  ])("is told as refused access: %s", async (kind, create) => {
+  ])("is reported as refused access: %s", async (kind, create) => {
     const at = kind === "Azure DevOps" ? azureAddress() : address();
     await expect(create().findPullRequest(at, "work", "main", signal())).rejects.toMatchObject({
       code: "repository_access_denied",
@@ -462,7 +462,7 @@ describe("a GitHub App", () => {
     async (clockAheadMs) => {
       const { forge, github, address } = await setting({ clockAheadMs });
       expect(await github.credentials(address, signal())).toMatchObject({ username: "x-access-token" });
-      // It was told once, and knows from there on.
+      // It got that answer once, and remembers it.
       expect(forge.asked()).toHaveLength(3);
       await forge.close();
     },
@@ -550,7 +550,7 @@ describe("a forge that asks to be left alone", () => {
 });
 
 describe("a forge that is down", () => {
-  it("is told as unavailable after a few tries, and that a retry can help", async () => {
+  it("is reported as unavailable after a few tries, and that a retry can help", async () => {
     const gone = await startForge();
     await gone.close();
     const github = createGitHub({ kind: "github", webUrl: gone.url, apiUrl: gone.apiUrl, token: "x" });

@@ -28,7 +28,7 @@ it("what an agent writes makes GitLab do nothing, when its merge request is open
   const [merge] = await server.pullRequests("acme", "shop");
   expect(merge).toMatchObject({ state: "open", body: "Done.\n\\/merge\n\\/assign @mallory\n\n\\/close" });
 
-  // What GitLab does with the same text if nobody makes it harmless.
+  // What GitLab does with the same text if it is not made harmless.
   const sent = { source_branch: "other", target_branch: "main", title: "Other", description: body };
   await fetch(`${apiUrl}/projects/acme%2Fshop/merge_requests`, {
     method: "POST",

@@ -69,7 +69,7 @@ describe.each<[string, () => Forge]>([
   ["Bitbucket", () => bitbucket("me@acme.example")],
   ["Data Center", dataCenter],
 ])("the rights on a repository of %s", (kind, create) => {
-  it("are told as the forge tells them", async () => {
+  it("are as the forge reports them", async () => {
     // Azure DevOps has no switch for pull requests, and its word is another.
     const [hasPullRequests, without, archived] =
       kind === "Azure DevOps" ? [null, null, "disabled"] : [true, false, "archived"];
@@ -98,7 +98,7 @@ describe.each<[string, () => Forge]>([
   });
 });
 
-it("of Bitbucket are not told to an access token, which belongs to nobody and has no forks", async () => {
+it("of Bitbucket are not shown to an access token, which has no user and no forks", async () => {
   expect(await read(bitbucket(), { push: false })).toMatchObject({ mayPush: null, mayFork: false });
   expect(await read(bitbucket("me@acme.example"), { allowForking: false })).toMatchObject({ mayFork: false });
   expect(await read(bitbucket("me@acme.example"), {})).toMatchObject({ mayFork: null });
@@ -169,7 +169,7 @@ describe("what GitLab says of a token", () => {
       { rules: [rule("fix/*", 0), ...Array.from({ length: 99 }, () => rule("main", 40)), rule("fix/*", 30)] },
       { mayPush: true, rules: [] },
     ],
-    ["of such a member, if nobody may push", { silentOnRole: true, rules: [rule("fix/*", 0)] }, { mayPush: false }],
+    ["of such a member, if no role may push", { silentOnRole: true, rules: [rule("fix/*", 0)] }, { mayPush: false }],
     ["of such a member, if a role may push", { silentOnRole: true, rules: [rule("fix/*", 40)] }, { mayPush: null }],
   ])("%s", async (_, facts, access) => {
     expect(await read(gitlab(), facts)).toMatchObject(access);

@@ -90,7 +90,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-/** Bills by the rules of a provider, whoever hears the answer. */
+/** Bills by the rules of a provider, even if no client reads the answer. */
 function take(body: Record<string, unknown>, bytes: number, response: ServerResponse): void {
   const config = (body["generationConfig"] ?? {}) as Record<string, unknown>;
   const number = (...values: unknown[]): number | undefined => values.find((value) => typeof value === "number");
@@ -242,7 +242,7 @@ describe("what is counted is never below 95 % of what the provider bills", () =>
     ],
     ["compress it", (response: ServerResponse) => void response.end(Buffer.from([0x1f, 0x8b, 8, 0]))],
     [
-      "tell of the question alone",
+      "report only the question",
       (response: ServerResponse) =>
         void response.end('data: {"message":{"usage":{"input_tokens":9,"output_tokens":1}}}\n\n'),
     ],
@@ -529,7 +529,7 @@ describe("a budget holds", () => {
   it.each([
     ["usage is hidden", (response: ServerResponse) => void response.end("{}")],
     ["connections are cut", (response: ServerResponse) => void response.destroy()],
-    ["all is told", null],
+    ["all is reported", null],
   ])("until it is used up, where %s", async (_, answer) => {
     const opened = await open({ sessionBudgetUsd: 3 });
     if (answer !== null) conduct = (response) => answer(response);

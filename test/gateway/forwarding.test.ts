@@ -116,7 +116,7 @@ const heads = (count: number) => (heard: string) =>
 const get = (host: string, path: string, more = ""): string =>
   `GET http://${host}:${port}${path} HTTP/1.1\r\nHost: ${host}:${port}\r\n${more}\r\n`;
 
-it("an answer that nobody asked for is not taken for the next request's", async () => {
+it("an unrequested answer is not taken for the next request's", async () => {
   const poisoned = "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\npoisoned";
   answer = (_, index) => (index === 0 ? `${plainAnswer}${poisoned}` : plainAnswer);
   for (const host of ["one.example", "two.example", "one.example"]) {
@@ -126,7 +126,7 @@ it("an answer that nobody asked for is not taken for the next request's", async 
   }
 });
 
-it("each request has a connection of its own, whoever shares the address", async () => {
+it("each request has its own connection, also of those that share the address", async () => {
   const hosts = ["one.example", "two.example", "one.example"];
   await send(hosts.map((host) => get(host, `/${host}`)).join(""), heads(3));
   const requests = seen.map(({ bytes }) => requestsIn(bytes));
@@ -230,7 +230,7 @@ it("information before an answer is no answer", async () => {
   expect(statuses(heard)).toEqual(["HTTP/1.1 200"]);
 });
 
-it.each(["\t", "\f", "\x80", "#", "\\", '"'])("a path in a tunnel with %j in it brings nobody down", async (odd) => {
+it.each(["\t", "\f", "\x80", "#", "\\", '"'])("a path in a tunnel with %j in it ends no process", async (odd) => {
   const heard = await send(
     `CONNECT one.example:${port} HTTP/1.1\r\nHost: x\r\n\r\n` +
       `GET /a${odd}b HTTP/1.1\r\nHost: one.example:${port}\r\nConnection: close\r\n\r\n`,

@@ -71,7 +71,7 @@ async function open(
 ): Promise<Gateway> {
   const gateway = await processes.open(taskWith(task), {
     admit,
-    onRequests: (told) => void counts.push(...told),
+    onRequests: (reported) => void counts.push(...reported),
     onRefused: ({ host }) => void refused.push(host),
     onLost: (error) => void lost.push(error),
     onUnrecorded: (problem) => void unrecorded.push(problem),
@@ -112,19 +112,19 @@ const isAlive = (pid: number): boolean =>
 const pidOfLast = (): number => gatewayPids().at(-1) ?? 0;
 
 describe("a gateway's process", () => {
-  it("asks models, has each request admitted and settled, and tells of all of it", async () => {
+  it("asks models, has each request admitted and settled, and reports all of it", async () => {
     const gateway = await open();
     const asked = askModel(gateway);
     (await nextAnswer()).writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answered));
     expect(await asked).toEqual({ status: 200, text: JSON.stringify(answered) });
     expect(settled).toMatchObject([{ inputTokens: 3, outputTokens: 4 }]);
     expect(await gateway.traffic()).toMatchObject({ answered: 1, failed: 0, lastError: null });
-    await waitFor(() => counts.length > 0, "metrics are told");
+    await waitFor(() => counts.length > 0, "metrics are reported");
     expect(counts).toEqual([{ provider: "anthropic", model: "claude-haiku-4-5", outcome: "answered", count: 1 }]);
     expect(lost).toEqual([]);
   });
 
-  it("tells of the traffic by the server's own clock", async () => {
+  it("reports the traffic by the server's own clock", async () => {
     const gateway = await open();
     const asked = askModel(gateway);
     const before = performance.now();
@@ -145,7 +145,7 @@ describe("a gateway's process", () => {
     expect(await gateway.traffic()).toMatchObject({ failed: 1, lastError: "nothing is left", lastErrorPasses: false });
   });
 
-  it("refuses for the moment if nobody could say whether a budget covers it", async () => {
+  it("refuses for the moment if it is unknown whether a budget covers it", async () => {
     const gateway = await open({}, { admit: () => Promise.reject(new Error("no database")) });
     expect(await askModel(gateway)).toMatchObject({
       status: 503,
@@ -155,7 +155,7 @@ describe("a gateway's process", () => {
     expect(await gateway.traffic()).toMatchObject({ answered: 0, failed: 1, lastErrorPasses: true });
   });
 
-  it("tells who admits that nobody waits any more", async () => {
+  it("reports to the admission that the client has gone", async () => {
     const aborted = Promise.withResolvers<void>();
     const began = Promise.withResolvers<void>();
     const admit: Admit = async ({ signal }) => {
@@ -182,7 +182,7 @@ describe("a gateway's process", () => {
     expect(waiting).toEqual([]);
   });
 
-  it("tells of a refused host once, and of fifty at most", async () => {
+  it("reports a refused host once, and fifty at most", async () => {
     const gateway = await open();
     for (let index = 0; index < 60; index += 1) {
       expect((await ask(gateway, `http://host-${index}.test/`)).status).toBe(403);
@@ -253,13 +253,13 @@ describe("a gateway's process", () => {
 });
 
 describe("the end of a gateway's process", () => {
-  it("by itself is told, and what was asked of models counts as the most that it can be", async () => {
+  it("by itself is reported, and open requests to models count as the most that they can cost", async () => {
     const gateway = await open();
     const pid = pidOfLast();
     const asked = askModel(gateway);
     await nextAnswer();
     process.kill(pid, "SIGKILL");
-    await waitFor(() => lost.length === 1, "the loss is told");
+    await waitFor(() => lost.length === 1, "the loss is reported");
     expect(lost[0]?.message).toContain("SIGKILL");
     expect(settled).toMatchObject([{ outputTokens: 10 }]);
     expect((await asked).status).toBe(0);
@@ -269,7 +269,7 @@ describe("the end of a gateway's process", () => {
     expect(existsSync(gateway.socket)).toBe(false);
   });
 
-  it("comes when it is closed, and is not told", async () => {
+  it("comes when it is closed, and is not reported", async () => {
     const gateway = await open();
     const pid = pidOfLast();
     expect((await ask(gateway, "/")).status).toBe(404);

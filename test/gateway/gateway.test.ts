@@ -253,7 +253,7 @@ describe("a request of a model", () => {
     expect(await gateway.traffic()).toMatchObject({ answered: 0, failed: 1, lastError: "Overloaded (HTTP 529)" });
   });
 
-  it("to a server that is down is told as such", async () => {
+  it("to a server that is down is reported as such", async () => {
     const { gateway, token } = await open({ models: { compatible: { baseUrl: "http://127.0.0.1:1/v1" } } });
     const answer = await ask(gateway, {
       path: "/model/compatible/v1/responses",
@@ -278,7 +278,7 @@ describe("a request of a model", () => {
 describe("the way out", () => {
   const get = (host: string) => ({ path: `http://${host}/`, method: "GET" });
 
-  it("leads nowhere but where the list says, and tells of what it refused", async () => {
+  it("leads only to addresses of the list, and reports what it refused", async () => {
     const { gateway, refused } = await open();
     expect((await ask(gateway, get("example.com"))).status).toBe(403);
     expect(await raw(gateway, "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n")).toContain("403");
@@ -370,7 +370,7 @@ describe("the way out", () => {
     expect(seen.at(-1)?.headers.host).toBe(address);
   });
 
-  it("gives a proxy's own headers to nobody", async () => {
+  it("forwards no headers of a proxy's own", async () => {
     const { gateway } = await open({ allow: [address] });
     await ask(gateway, { path: `http://${address}/`, method: "GET", headers: { "proxy-authorization": "Basic eA==" } });
     expect(seen.at(-1)?.headers).not.toHaveProperty("proxy-authorization");

@@ -74,7 +74,7 @@ it("an answer that is cut off is cut off for who asked", async () => {
   await expect(get()).rejects.toMatchObject({ code: "ECONNRESET" });
 });
 
-it("an answer that nobody hears any more is let go", async () => {
+it("an answer without a reader is dropped", async () => {
   behave = (socket) => {
     answering("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")(socket);
     const more = setInterval(() => socket.write(Buffer.alloc(65_536)), 1);

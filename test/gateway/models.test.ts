@@ -226,11 +226,11 @@ describe("an answer that began well", () => {
     ],
   ])("and ends with an error is a failure: %s", async (_, body, lastError, lastErrorPasses) => {
     answers = [say(200, body)];
-    const told: unknown[] = [];
-    const gateway = await open({ onRequest: (...request) => told.push(request[2]) });
+    const reported: unknown[] = [];
+    const gateway = await open({ onRequest: (...request) => reported.push(request[2]) });
     expect(await ask(gateway, { model: "m" })).toMatchObject({ status: 200, body });
     expect(await gateway.traffic()).toMatchObject({ answered: 0, failed: 1, lastError, lastErrorPasses });
-    expect(told).toEqual(["failed"]);
+    expect(reported).toEqual(["failed"]);
   });
 
   it("and only speaks of errors is none", async () => {
@@ -286,7 +286,7 @@ describe("an answer that began well", () => {
     await begun;
     expect(await gateway.traffic()).toMatchObject({ unanswered: 1 });
     sent.destroy();
-    await waitFor(async () => (await gateway.traffic()).unanswered === 0, "nobody waits for the answer any more");
+    await waitFor(async () => (await gateway.traffic()).unanswered === 0, "no client waits for the answer any more");
     for (const response of unended) response.destroy();
     await gateway.close();
     expect(await gateway.traffic()).toMatchObject({ answered: 1, failed: 0, lastError: null });
@@ -343,12 +343,12 @@ describe("a model", () => {
     expect(await ask(gateway, large)).toMatchObject({ status: 200 });
   });
 
-  it("that is asked is told of with how it came out, each attempt once", async () => {
-    const told: unknown[] = [];
+  it("that is asked is reported with its outcome, each attempt once", async () => {
+    const reported: unknown[] = [];
     const gateway = await open({
       admit: (request) =>
         request.model === "evil" ? Promise.resolve({ status: 403, message: "no" }) : admitAll(request),
-      onRequest: (...request) => told.push(request),
+      onRequest: (...request) => reported.push(request),
     });
     answers = [say(529, "overloaded"), say(200, "{}")];
     await ask(gateway, { model: "good" });
@@ -356,7 +356,7 @@ describe("a model", () => {
     await ask(gateway, { model: "good", plugins: [] });
     answers = [say(400, "bad")];
     await ask(gateway, { model: "good" });
-    expect(told).toEqual([
+    expect(reported).toEqual([
       ["compatible", "good", "retried"],
       ["compatible", "good", "answered"],
       ["compatible", "evil", "refused"],
@@ -388,7 +388,7 @@ describe("a model", () => {
     expect(priceOf(model, {})?.input).toBe(input);
   });
 
-  it("has the operator's price first, and none if nobody knows it", () => {
+  it("has the operator's price first, and none if it is unknown", () => {
     expect(priceOf("claude-sonnet-5-5", { "claude-*": { input: 9, output: 9 } })).toEqual({ input: 9, output: 9 });
     expect(priceOf("scripted", {})).toBeNull();
   });
@@ -441,7 +441,7 @@ describe("a recording", () => {
     ]);
   });
 
-  it("gives the same answers again, to the byte and each once, and asks nobody", async () => {
+  it("gives the same answers again, to the byte and each once, and contacts no provider", async () => {
     const file = join(directory, "again.jsonl");
     answers = [say(200, "first"), say(500, "worse", { "x-should-retry": "false" }), say(200, "third\n\n\u00e9")];
     const requests = [1, 2, 3].map((count) => ({

@@ -164,7 +164,7 @@ it.each([
   expect(Math.min(...sent)).toBeGreaterThan(500);
   expect(longestMs).toBeLessThan(100);
   expect(bytes).toBeLessThan(8 * megabyte);
-  // A host is told of once, however often it is asked for.
+  // A host is reported once, however often it is requested.
   expect(refused - before).toBeLessThanOrEqual(flooded.length);
   // A gateway that took more memory than it has ended by that, alone, and said so.
   for (const error of lost) expect(error.message).toContain("heap");

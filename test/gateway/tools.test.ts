@@ -51,7 +51,7 @@ function ask(
   return promise;
 }
 
-test("a harness lists and calls the tools by the Model Context Protocol, and is told what a tool refuses", async () => {
+test("a harness lists and calls the tools by the Model Context Protocol, and gets a tool's refusal", async () => {
   const server = toolServer(gateway);
   const { tools, close } = await startOfferedTools([{ ...server, args: [...server.args], env: [...server.env] }]);
   try {
@@ -84,7 +84,7 @@ test("a line that is no request is refused, and the tools stay", async () => {
   }
 });
 
-test("nobody without the session's token lists or calls anything", async () => {
+test("a client without the session's token can list or call nothing", async () => {
   expect((await ask("/tools", null)).status).toBe(200);
   expect((await ask("/tools", null, "another")).status).toBe(401);
   expect((await ask("/tools/call", '{"name":"echo","arguments":{"text":"x"}}', "another")).status).toBe(401);

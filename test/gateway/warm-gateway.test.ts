@@ -181,7 +181,7 @@ describe("before there is a session", () => {
     expect(asked).toEqual([]);
   });
 
-  test("it lists no models, and asks nobody for them", async () => {
+  test("it lists no models, and contacts no provider for them", async () => {
     expect(JSON.parse((await ask("/model/openai/v1/models")).text)).toMatchObject({ data: [] });
     expect(asked).toEqual([]);
   });
@@ -217,7 +217,7 @@ describe("once it is a session's", () => {
     );
     expect(await ask(place)).toMatchObject({ status: 200 });
     expect(await ask("http://elsewhere.example/")).toMatchObject({ status: 403 });
-    await waitFor(() => refused.length > 0, "the refusal is told");
+    await waitFor(() => refused.length > 0, "the refusal is reported");
     expect(refused).toEqual(["elsewhere.example"]);
   });
 
@@ -237,9 +237,9 @@ describe("once it is a session's", () => {
   });
 });
 
-test("whoever keeps it hears of its end before there is a session, which it is too late for then", async () => {
+test("its holder learns of its end before there is a session, which can't get it then", async () => {
   for (const pid of gatewayPids()) process.kill(pid, "SIGKILL");
-  await waitFor(() => lost.length > 0, "its end is told");
+  await waitFor(() => lost.length > 0, "its end is reported");
   expect(lost[0]).toBeInstanceOf(GatewayLostError);
   await expect(gateway.adopt(task, services)).rejects.toThrow(GatewayLostError);
 });

@@ -34,17 +34,17 @@ function read(sample: Omit<Sample, "names">, id = "d-1") {
 
 describe("all examples that GitHub publishes", () => {
   test("tell what the table says", () => {
-    const told = new Map<string, [Set<string>, number, number]>();
+    const counts = new Map<string, [Set<string>, number, number]>();
     for (const sample of examples) {
-      const [names, some, none] = told.get(sample.key) ?? [new Set(), 0, 0];
+      const [names, some, none] = counts.get(sample.key) ?? [new Set(), 0, 0];
       const { events } = read(sample);
       for (const { name } of events) names.add(name);
-      told.set(sample.key, [names, some + (events.length === 0 ? 0 : 1), none + (events.length === 0 ? 1 : 0)]);
+      counts.set(sample.key, [names, some + (events.length === 0 ? 0 : 1), none + (events.length === 0 ? 1 : 0)]);
     }
-    const rows = [...told].map(([key, [names, some, none]]) => [key, [[...names].join(" "), some, none]] as const);
+    const rows = [...counts].map(([key, [names, some, none]]) => [key, [[...names].join(" "), some, none]] as const);
     expect(Object.fromEntries(rows.filter(([, [, some]]) => some > 0))).toEqual(tellings);
     expect(rows.filter(([, [, some]]) => some === 0).map(([key]) => key)).toEqual(expect.arrayContaining([...nothing]));
-    expect(new Set([...Object.keys(tellings), ...nothing])).toEqual(new Set(told.keys()));
+    expect(new Set([...Object.keys(tellings), ...nothing])).toEqual(new Set(counts.keys()));
   });
 });
 
@@ -130,7 +130,7 @@ describe("a signing token of GitLab", () => {
     const sent = { headers: { "x-gitlab-token": signingToken }, body: Buffer.from("{}") };
     expect(verify(sent, [signingToken], signedAt)).toBe(false);
   });
-  test("is not made of a secret token that anybody could sign with", () => {
+  test("is not made of a guessable secret token", () => {
     // As base64 this is nothing, so the key would be empty.
     const words = "---";
     expect(verify(signed("gitlab", {}, Buffer.from("{}"), "whsec_"), [words], signedAt)).toBe(false);
@@ -168,7 +168,7 @@ test("Azure DevOps may send the secret in a header of its own", () => {
   expect(verify({ headers: { authorization: `Bearer ${secret}` }, body }, [secret], 0)).toBe(false);
 });
 
-test("a payload may come as a form, as GitHub and Gitea send it unless they are told otherwise", () => {
+test("a payload may come as a form, as GitHub and Gitea send it by default", () => {
   const push = examples.find(({ key, payload }) => key === "push" && String(payload["ref"]).startsWith("refs/heads/"));
   const body = Buffer.from(new URLSearchParams({ payload: JSON.stringify(push?.payload) }).toString());
   const headers = { "content-type": "application/x-www-form-urlencoded", "x-github-event": "push" };
@@ -272,11 +272,11 @@ test("whatever is wrong with a payload, it tells events in the common form, or i
         const { events } = readerOf(sample.forge).read(delivery);
         expect(events.length).toBeLessThan(300);
         for (const { name, event, contentKey, subject } of events) {
-          const { payload: raw, ...told } = forgeEventSchema.parse(event);
-          expect(told.name).toBe(name);
+          const { payload: raw, ...fields } = forgeEventSchema.parse(event);
+          expect(fields.name).toBe(name);
           expect(contentKey?.length ?? 0).toBeLessThan(120);
           expect(subject?.length ?? 0).toBeLessThan(4_100);
-          const json = JSON.stringify(told);
+          const json = JSON.stringify(fields);
           expect(json.length).toBeLessThan(1_000_000);
           expect(/\\u0000|\\ud[89a-f]/iu.test(json + JSON.stringify(raw).replaceAll(/\\\\/gu, ""))).toBe(false);
         }

@@ -29,9 +29,9 @@ const keyOf = (...given: Parameters<typeof tell>): string => {
   return event.contentKey;
 };
 
-test("an issue is told as it is", () => {
-  const [told] = tell("issues.labeled", { issue: { body: null } });
-  expect(told).toMatchObject({
+test("an issue is delivered with its fields", () => {
+  const [happening] = tell("issues.labeled", { issue: { body: null } });
+  expect(happening).toMatchObject({
     name: "issue.labeled",
     subject: "https://github.com/Codertocat/Hello-World/issues/1",
     event: {
@@ -50,7 +50,7 @@ test("an issue is told as it is", () => {
 
 test("a comment on a pull request's conversation is one on the pull request, without its branch", () => {
   const url = "https://github.com/Codertocat/Hello-World/pull/2";
-  const [told] = tell("issue_comment.created", {
+  const [happening] = tell("issue_comment.created", {
     issue: {
       number: 2,
       html_url: url,
@@ -58,7 +58,7 @@ test("a comment on a pull request's conversation is one on the pull request, wit
       pull_request: { html_url: url, merged_at: "2026-01-01T00:00:00Z" },
     },
   });
-  expect(told).toMatchObject({
+  expect(happening).toMatchObject({
     name: "pullRequest.commented",
     subject: url,
     event: { pullRequest: { number: 2, url, state: "merged", head: null, target: null }, comment: { path: null } },
@@ -67,8 +67,8 @@ test("a comment on a pull request's conversation is one on the pull request, wit
 });
 
 test("a comment on a line has file, line, hunk and thread, and an answer has the thread of the first one", () => {
-  const [told] = tell("pull_request_review_comment.created", { comment: { line: 1 } });
-  const { comment } = told?.event ?? {};
+  const [happening] = tell("pull_request_review_comment.created", { comment: { line: 1 } });
+  const { comment } = happening?.event ?? {};
   expect(comment).toMatchObject({ path: "README.md", line: 1, threadId: comment?.id });
   expect(comment?.hunk).toMatch(/^@@ -1 \+1 @@/u);
   const [answer] = tell("pull_request_review_comment.created", { comment: { id: 5, in_reply_to_id: 284_312_630 } });
@@ -77,16 +77,16 @@ test("a comment on a line has file, line, hunk and thread, and an answer has the
 
 test("the end of a long hunk is kept, and long texts are cut between characters", () => {
   const hunk = `@@ -1 +1 @@\n${"+x\n".repeat(10_000)}+here`;
-  const [told] = tell("pull_request_review_comment.created", {
+  const [happening] = tell("pull_request_review_comment.created", {
     comment: { diff_hunk: hunk, body: `${"x".repeat(65_535)}😀` },
   });
-  expect(told?.event.comment?.hunk).toHaveLength(10_000);
-  expect(told?.event.comment?.hunk?.endsWith("+here")).toBe(true);
-  expect(told?.event.comment?.body).toBe("x".repeat(65_535));
+  expect(happening?.event.comment?.hunk).toHaveLength(10_000);
+  expect(happening?.event.comment?.hunk?.endsWith("+here")).toBe(true);
+  expect(happening?.event.comment?.body).toBe("x".repeat(65_535));
 });
 
 describe("a review", () => {
-  test("that only holds comments on lines is not told: these are", () => {
+  test("that only holds comments on lines is no event: these are", () => {
     expect(tell("pull_request_review.submitted", { review: { state: "commented", body: null } })).toEqual([]);
   });
   test.each([
@@ -94,21 +94,21 @@ describe("a review", () => {
     ["changes_requested", null, "changesRequested"],
     ["APPROVED", "fine", "approved"],
     ["commented", "What of null?", "commented"],
-  ])("%s with %j is told", (state, body, told) => {
+  ])("%s with %j is an event", (state, body, read) => {
     const [event] = tell("pull_request_review.submitted", { review: { state, body } });
     expect(event).toMatchObject({
       name: "pullRequest.reviewSubmitted",
-      event: { review: { state: told, body: body ?? "" } },
+      event: { review: { state: read, body: body ?? "" } },
     });
   });
 });
 
 test("who was asked for a review may be a team", () => {
-  const [told] = tell("pull_request.review_requested", {
+  const [happening] = tell("pull_request.review_requested", {
     requested_reviewer: "",
     requested_team: { id: 9, slug: "platform" },
   });
-  expect(told?.event.assignee).toEqual({ id: "team 9", login: "platform", isBot: false });
+  expect(happening?.event.assignee).toEqual({ id: "team 9", login: "platform", isBot: false });
 });
 
 test("a closed pull request was merged or not", () => {
@@ -136,7 +136,7 @@ test.each([
   expect(tell(key)[0]?.event.transition).toBe(transition);
 });
 
-test("apps and bots are known as such, and a deleted user is nobody", () => {
+test("apps and bots are known as such, and a deleted user is no one", () => {
   const bot = { id: 49_699_333, login: "dependabot[bot]", type: "Bot" };
   expect(tell("issues.opened", { sender: bot })[0]?.event.actor).toEqual({
     id: "49699333",
@@ -166,17 +166,17 @@ describe("a push", () => {
       message: "x",
       author: { name: "A" },
     }));
-    const [told] = tell("push", { ref: "refs/heads/main", commits });
-    expect(told?.event.push?.commits).toHaveLength(100);
-    expect(told?.event.push?.commits.at(-1)?.sha).toBe("1999");
+    const [happening] = tell("push", { ref: "refs/heads/main", commits });
+    expect(happening?.event.push?.commits).toHaveLength(100);
+    expect(happening?.event.push?.commits.at(-1)?.sha).toBe("1999");
   });
 });
 
-describe("one failing run is told once", () => {
+describe("one failing run is one event", () => {
   const failed = { conclusion: "failure", run_attempt: 1, name: "CI" };
   test("a run of GitHub Actions by its workflow, not by its check suite", () => {
-    const [told, ...more] = tell("workflow_run.completed", { workflow_run: failed });
-    expect(told).toMatchObject({ name: "checks.failed", event: { checks: { kind: "workflow", name: "CI" } } });
+    const [happening, ...more] = tell("workflow_run.completed", { workflow_run: failed });
+    expect(happening).toMatchObject({ name: "checks.failed", event: { checks: { kind: "workflow", name: "CI" } } });
     expect(more).toEqual([]);
     expect(
       tell("check_suite.completed", { check_suite: { conclusion: "failure", app: { slug: "github-actions" } } }),
@@ -185,10 +185,10 @@ describe("one failing run is told once", () => {
     expect(tell("workflow_job.completed")).toEqual([]);
   });
   test("a fork's branch is not taken for ours", () => {
-    const [told] = tell("workflow_run.completed", {
+    const [happening] = tell("workflow_run.completed", {
       workflow_run: { ...failed, head_branch: "main", head_repository: { id: 1 } },
     });
-    expect(told?.event.checks?.branch).toBeNull();
+    expect(happening?.event.checks?.branch).toBeNull();
     const here = { id: example("workflow_run.completed").payload["repository"]?.["id" as never] };
     const [own] = tell("workflow_run.completed", {
       workflow_run: { ...failed, head_branch: "main", head_repository: here },
@@ -203,8 +203,8 @@ describe("one failing run is told once", () => {
     expect(keyOf("workflow_run.completed", { workflow_run: { ...failed, run_attempt: 2 } })).not.toBe(first);
   });
   test("an app's checks by their suite, about the pull request if there is one", () => {
-    const [told] = tell("check_suite.completed", { check_suite: { conclusion: "timed_out" } });
-    expect(told).toMatchObject({
+    const [happening] = tell("check_suite.completed", { check_suite: { conclusion: "timed_out" } });
+    expect(happening).toMatchObject({
       name: "checks.failed",
       subject: "https://github.com/Codertocat/Hello-World/pull/2",
       event: { checks: { kind: "check suite", branch: "changes", pullRequests: [2] } },
@@ -212,8 +212,8 @@ describe("one failing run is told once", () => {
   });
   test("pull requests of a fork's branch elsewhere are not taken for ours", () => {
     const elsewhere = [{ number: 9, base: { repo: { id: 1 } } }];
-    const [told] = tell("check_suite.completed", { check_suite: { pull_requests: elsewhere } });
-    expect(told).toMatchObject({
+    const [happening] = tell("check_suite.completed", { check_suite: { pull_requests: elsewhere } });
+    expect(happening).toMatchObject({
       subject: "https://github.com/Codertocat/Hello-World#refs/heads/changes",
       event: { checks: { pullRequests: [] } },
     });

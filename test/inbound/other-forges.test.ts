@@ -25,11 +25,11 @@ function tellerOf(samples: readonly Sample[]) {
     if (sample === undefined) throw new Error(`No sample ${title}`);
     const payload = merged(sample.payload, changes) as Json;
     const { events, deliveryId } = readerOf(sample.forge).read(delivered({ ...sample, payload }));
-    return events.map(({ event, ...told }) => ({ ...told, deliveryId, event: event as ForgeEvent }));
+    return events.map(({ event, ...happening }) => ({ ...happening, deliveryId, event: event as ForgeEvent }));
   };
 }
-const keys = (told: readonly { contentKey: string | null }[]): (string | null)[] =>
-  told.map(({ contentKey }) => contentKey);
+const keys = (happening: readonly { contentKey: string | null }[]): (string | null)[] =>
+  happening.map(({ contentKey }) => contentKey);
 
 test.each([
   [
@@ -58,17 +58,17 @@ test.each([
     (sha: string) => ({ resource: { lastMergeCommit: { commitId: sha } } }),
   ],
 ])("%s: a merged pull request names the commit that it became", (_, samples, title, changes) => {
-  const [told] = tellerOf(samples)(title, changes("764413d85e29"));
-  expect(told).toMatchObject({ name: "pullRequest.merged", event: { pullRequest: { mergeSha: "764413d85e29" } } });
+  const [happening] = tellerOf(samples)(title, changes("764413d85e29"));
+  expect(happening).toMatchObject({ name: "pullRequest.merged", event: { pullRequest: { mergeSha: "764413d85e29" } } });
 });
 
 describe("GitLab", () => {
   const tell = tellerOf(gitlabSamples);
 
   test("a comment has the address of its merge request's own events, and its thread", () => {
-    const [told] = tell("note: on a line");
+    const [happening] = tell("note: on a line");
     const url = "https://gitlab.example/mike/diaspora/-/merge_requests/1";
-    expect(told).toMatchObject({
+    expect(happening).toMatchObject({
       subject: url,
       event: {
         pullRequest: { url, head: { branch: "fix-login", repositoryUrl: "https://gitlab.example/mike/diaspora" } },
@@ -77,17 +77,17 @@ describe("GitLab", () => {
     });
     expect(tell("merge request: new commits")[0]?.subject).toBe(url);
   });
-  test("an approval that is the last one asked for is told once, although GitLab tells it twice", () => {
+  test("an approval that is the last one asked for is one event, although GitLab delivers it twice", () => {
     expect(keys(tell("merge request: approved by all"))).toEqual(keys(tell("merge request: approved by one")));
     expect(keys(tell("merge request: approved by one", { user: { id: 5 } }))).not.toEqual(
       keys(tell("merge request: approved by one")),
     );
   });
   test("a review that asks for changes is the reviewer's", () => {
-    const [told] = tell("merge request: changes asked for");
-    expect(told?.event.review).toMatchObject({ state: "changesRequested", author: { login: "rita" } });
+    const [happening] = tell("merge request: changes asked for");
+    expect(happening?.event.review).toMatchObject({ state: "changesRequested", author: { login: "rita" } });
   });
-  test("what not everybody may read is told as confidential: an issue, a comment on one, an internal comment", () => {
+  test("texts that only some readers may see are confidential: an issue, a comment on one, an internal comment", () => {
     const onIssue = "note: on an issue, before 16.11";
     const isConfidential = (title: string, changes: Json = {}) => tell(title, changes)[0]?.event.confidential;
     expect(isConfidential("issue: labelled")).toBe(false);
@@ -100,8 +100,8 @@ describe("GitLab", () => {
   });
   test("a fork's branch is not taken for ours", () => {
     const fork = { merge_request: { source_project_id: 16, source_branch: "main" } };
-    const [told] = tell("pipeline: of a merge request", fork);
-    expect(told?.event.checks).toMatchObject({ branch: null, pullRequests: [1] });
+    const [happening] = tell("pipeline: of a merge request", fork);
+    expect(happening?.event.checks).toMatchObject({ branch: null, pullRequests: [1] });
   });
   test("a label that was there is no new one", () => {
     expect(tell("issue: labelled").map(({ event }) => event.label)).toEqual(["agent"]);
@@ -110,11 +110,11 @@ describe("GitLab", () => {
   });
   test("a pipeline without a name is called by the jobs that failed, and not by those that may", () => {
     const failed = (name: string, isAllowed: boolean) => ({ name, status: "failed", allow_failure: isAllowed });
-    const [told] = tell("pipeline: failed", {
+    const [happening] = tell("pipeline: failed", {
       object_attributes: { name: null },
       builds: [failed("lint", true), failed("test", false)],
     });
-    expect(told?.event.checks?.name).toBe("test");
+    expect(happening?.event.checks?.name).toBe("test");
   });
   test("a pipeline whose jobs were run again ends again", () => {
     const again = { object_attributes: { finished_at: "2026-11-20 11:00:00 UTC" } };
@@ -161,7 +161,7 @@ describe("Gitea and Forgejo", () => {
     expect(said[0]?.event.label).toBe("agent");
     expect(keys(tell("issue: labelled, and said which", later))).not.toEqual(keys(said));
   });
-  test("a run that failed is told once, by its jobs' statuses and by itself", () => {
+  test("a run that failed is one event, by its jobs' statuses and by itself", () => {
     const [run] = tell("a run failed");
     expect(run?.event.checks).toMatchObject({ name: "CI", branch: "fix-login" });
     expect(keys(tell("a job of a run failed"))).toEqual([run?.contentKey]);
@@ -172,13 +172,13 @@ describe("Gitea and Forgejo", () => {
   test("a job's status has the address of its run as the id, and not its own number, which may be another run's", () => {
     const path = "/gituser/webhooks/actions/runs/12";
     const ids = [tell("a job of a run failed"), tell("a job of a run failed", { target_url: `${path}/jobs/3` })];
-    expect(ids.map(([told]) => told?.event.checks?.id)).toEqual([path, path]);
+    expect(ids.map(([happening]) => happening?.event.checks?.id)).toEqual([path, path]);
     expect(tell("a run failed")[0]?.event.checks).toMatchObject({ id: "500", url: `https://gitea.example${path}` });
   });
   test("a fork's branch is not taken for ours", () => {
-    const [told] = tell("a run failed", { workflow_run: { head_repository: { id: 141 } } });
-    expect(told?.event.checks?.branch).toBeNull();
-    expect(told?.subject).toMatch(/webhooks#[0-9a-f]{40}$/u);
+    const [happening] = tell("a run failed", { workflow_run: { head_repository: { id: 141 } } });
+    expect(happening?.event.checks?.branch).toBeNull();
+    expect(happening?.subject).toMatch(/webhooks#[0-9a-f]{40}$/u);
   });
   test("a run of Forgejo names its repository, who set it off and its pull request", () => {
     expect(tell("a run of Forgejo on a pull request")[0]).toMatchObject({
@@ -186,7 +186,7 @@ describe("Gitea and Forgejo", () => {
       event: { actor: { login: "gituser" }, checks: { name: "ci.yaml", branch: null, pullRequests: [4] } },
     });
   });
-  test("the first success after a failure, which comes as a recovery too, is told once", () => {
+  test("the first success after a failure, which comes as a recovery too, is one event", () => {
     const [success] = keys(tell("a run of Forgejo on a pull request"));
     expect(keys(tell("a run of Forgejo on a pull request", { action: "recover" }))).toEqual([success]);
   });
@@ -207,7 +207,7 @@ describe("Gitea and Forgejo", () => {
 describe("Bitbucket Cloud", () => {
   const tell = tellerOf(bitbucketSamples);
 
-  test("a change of the text repeats what the opening or the last push told", () => {
+  test("a change of the text repeats the event of the opening or the last push", () => {
     const [opened] = keys(tell("pullrequest:created"));
     expect(keys(tell("pullrequest:updated", { pullrequest: { title: "Other" } }))[0]).toBe(opened);
     const pushed = { pullrequest: { source: { commit: { hash: "aaaaaaaaaaaa" } } } };
@@ -224,8 +224,8 @@ describe("Bitbucket Cloud", () => {
     expect(keys(tell("repo:commit_status_created", next))).not.toEqual(keys(tell("repo:commit_status_created")));
   });
   test("apps are bots, and a comment has its place and thread", () => {
-    const [told] = tell("pullrequest:comment_created", { actor: { type: "app_user" } });
-    expect(told?.event).toMatchObject({
+    const [happening] = tell("pullrequest:comment_created", { actor: { type: "app_user" } });
+    expect(happening?.event).toMatchObject({
       actor: { isBot: true },
       comment: { path: "src/login.ts", line: 10, threadId: "16" },
     });
@@ -236,15 +236,15 @@ describe("Bitbucket Data Center", () => {
   const tell = tellerOf(bitbucketDataCenterSamples);
 
   test("a pull request has its address although the delivery leaves it out", () => {
-    const [told] = tell("pr:opened");
-    expect(told).toMatchObject({
+    const [happening] = tell("pr:opened");
+    expect(happening).toMatchObject({
       subject: "https://bitbucket.example/projects/PROJ/repos/app/pull-requests/11",
       event: { repository: { url: "https://bitbucket.example/scm/PROJ/app", fullName: "PROJ/app" } },
     });
   });
   test("a server that does not say where it is gives paths", () => {
-    const [told] = tell("a push on a server that does not say where it is");
-    expect(told?.event.repository?.url).toBe("/projects/PROJ/repos/app");
+    const [happening] = tell("a push on a server that does not say where it is");
+    expect(happening?.event.repository?.url).toBe("/projects/PROJ/repos/app");
   });
   test("accounts for programs are bots", () => {
     expect(tell("pr:merged", { actor: { type: "SERVICE" } })[0]?.event.actor?.isBot).toBe(true);
@@ -259,8 +259,8 @@ describe("Azure DevOps", () => {
   const tell = tellerOf(azureSamples);
 
   test("a pull request has the address of its page, and of its repository without a user's name", () => {
-    const [told] = tell("git.pullrequest.created");
-    expect(told).toMatchObject({
+    const [happening] = tell("git.pullrequest.created");
+    expect(happening).toMatchObject({
       deliveryId: "2ab4e3d3-b7a6-425e-92b1-5a9982c1269e",
       subject: "https://dev.azure.com/fabrikam/Fabrikam/_git/Fabrikam/pullrequest/1",
       event: {
@@ -279,8 +279,8 @@ describe("Azure DevOps", () => {
   });
   test("a work item is about the repository of its project's name, and its people are known by their names alone", () => {
     const url = "https://dev.azure.com/fabrikam/Fabrikam/_git/Fabrikam";
-    const [told] = tell("workitem.commented");
-    expect(told?.event).toMatchObject({
+    const [happening] = tell("workitem.commented");
+    expect(happening?.event).toMatchObject({
       repository: { url, fullName: "Fabrikam/Fabrikam" },
       comment: { author: { id: "", login: "rita@example.com" }, body: "@offstage please mend this" },
     });
@@ -306,9 +306,9 @@ describe("Azure DevOps", () => {
   });
   test("a work item is about the repository that the connection names for its project", () => {
     const sample = azureSamples.find(({ title }) => title === "workitem.created") as Sample;
-    const [told] = readerOf("azure").read(delivered(sample)).events;
+    const [happening] = readerOf("azure").read(delivered(sample)).events;
     const of = (map: Record<string, string> | null) =>
-      told === undefined ? null : (inRepositoryOf(told, map).event as unknown as ForgeEvent).repository;
+      happening === undefined ? null : (inRepositoryOf(happening, map).event as unknown as ForgeEvent).repository;
     expect(of({ fabrikam: "back end" })).toMatchObject({
       url: "https://dev.azure.com/fabrikam/Fabrikam/_git/back%20end",
       fullName: "Fabrikam/back end",
@@ -319,12 +319,12 @@ describe("Azure DevOps", () => {
   test("a comment on a work item has its own id if the server names it", () => {
     expect(tell("workitem.commented")[0]?.event.comment).toMatchObject({ id: "4" });
     const named = { resource: { commentVersionRef: { commentId: 54_321, version: 1 } } };
-    const [told] = tell("workitem.commented", named);
-    expect(told?.event.comment).toMatchObject({ id: "54321" });
+    const [happening] = tell("workitem.commented", named);
+    expect(happening?.event.comment).toMatchObject({ id: "54321" });
   });
   test("a vote is that of the reviewer whom the message names", () => {
-    const [told] = tell("Rita approved pull request 1 (Fix the login) in Fabrikam");
-    expect(told?.event).toMatchObject({ actor: { login: "rita@example.com" }, review: { state: "approved" } });
+    const [happening] = tell("Rita approved pull request 1 (Fix the login) in Fabrikam");
+    expect(happening?.event).toMatchObject({ actor: { login: "rita@example.com" }, review: { state: "approved" } });
   });
   test("a pull request's build is of the commit that was merged to be built, as far as the delivery says it", () => {
     const ofMerge = { sourceBranch: "refs/pull/7/merge", sourceVersion: "b".repeat(40) };
@@ -340,19 +340,19 @@ describe("Azure DevOps", () => {
     expect(shaOf({ ...ofMerge, triggerInfo: { "pr.sourceSha": 1 }, parameters: "{" })).toBe("b".repeat(40));
   });
   test("a build is about its branch, or its pull request", () => {
-    const [told] = tell("build.complete");
+    const [happening] = tell("build.complete");
     const url = "https://dev.azure.com/fabrikam/Fabrikam/_git/Fabrikam";
-    expect(told).toMatchObject({ subject: `${url}#refs/heads/fix-login`, event: { checks: { name: "CI" } } });
+    expect(happening).toMatchObject({ subject: `${url}#refs/heads/fix-login`, event: { checks: { name: "CI" } } });
     const [into] = tell("build.complete", { resource: { sourceBranch: "refs/pull/7/merge" } });
     expect(into).toMatchObject({
       subject: `${url}/pullrequest/7`,
       event: { checks: { branch: null, pullRequests: [7] } },
     });
   });
-  test("what changed in a work item is told, each once", () => {
-    const told = tell("a work item reopened, tagged and assigned at once");
-    expect(told[1]?.event.label).toBe("agent");
-    expect(told[2]?.event.assignee).toMatchObject({ login: "fabrikamfiber4@hotmail.com" });
-    expect(told[0]?.event.actor).toMatchObject({ login: "rita@example.com" });
+  test("each change of a work item is one event", () => {
+    const happening = tell("a work item reopened, tagged and assigned at once");
+    expect(happening[1]?.event.label).toBe("agent");
+    expect(happening[2]?.event.assignee).toMatchObject({ login: "fabrikamfiber4@hotmail.com" });
+    expect(happening[0]?.event.actor).toMatchObject({ login: "rita@example.com" });
   });
 });

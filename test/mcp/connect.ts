@@ -2,7 +2,7 @@ import type { AddressInfo } from "node:net";
 import { Client, StreamableHTTPClientTransport, type OAuthClientProvider } from "@modelcontextprotocol/client";
 import type { TestApp } from "../api/app.ts";
 
-/** The two current revisions of the protocol, by what a client of the SDK is told to speak them. */
+/** The two current revisions of the protocol, with the settings of the SDK's client for them. */
 export const revisions = [
   ["2026-07-28", { pin: "2026-07-28" }],
   ["2025-11-25", "legacy"],

@@ -110,7 +110,7 @@ describe("who may", () => {
       payload: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
     });
 
-  test("whoever has no key is told where to ask for access", async () => {
+  test("a caller without a key gets the address at which to ask for access", async () => {
     const { statusCode, headers, json } = await ask({ host: "localhost:4747" });
     expect(statusCode).toBe(401);
     expect(headers["www-authenticate"]).toBe(
@@ -139,7 +139,7 @@ describe("who may", () => {
     expect((await ask({ authorization, host: "offstage.test", origin: "http://offstage.test" })).statusCode).toBe(200);
   });
 
-  test("a key does what its scopes hold, and is told what it lacks", async () => {
+  test("a key does what its scopes allow, and gets the scope that it lacks", async () => {
     const reader = await client({ key: await keyOf("read") });
     expect(said(await reader.callTool({ name: "list_sessions", arguments: {} })).isError).toBe(false);
     const refused = said(await reader.callTool({ name: "start_session", arguments: { prompt: "x" } }));
@@ -226,7 +226,7 @@ describe("answers", () => {
     }
   });
 
-  test("a long history is told in pieces that fit, none lost and none twice", async () => {
+  test("a long history is returned in pieces that fit, none lost and none twice", async () => {
     const { body } = await api.post("/session/create", { prompt: "Long", queueRightAway: false });
     const lines = Array.from({ length: 3_000 }, (_, index) => `line ${index} ${"x".repeat(60)}`);
     await api.database.pool.query(
@@ -254,7 +254,7 @@ describe("answers", () => {
     expect(all.match(/line \d+/gu)).toEqual(lines.map((line) => /line \d+/u.exec(line)?.[0]));
   });
 
-  test("a large diff is told file by file and in pieces", async () => {
+  test("a large diff is returned file by file and in pieces", async () => {
     const repositories = ["https://git.example.com/acme/large"];
     const { body } = await api.post("/session/create", { prompt: "Large", repositories });
     const file = (name: string, count: number) =>
@@ -372,14 +372,14 @@ describe("what takes long", () => {
     const progress: number[] = [];
     const waiting = mcp.callTool(
       { name: "wait_for_session", arguments: { sessionId: body.id as string, seconds: 600 } },
-      { onprogress: (told) => progress.push(told.progress), resetTimeoutOnProgress: true, timeout: 120_000 },
+      { onprogress: (reported) => progress.push(reported.progress), resetTimeoutOnProgress: true, timeout: 120_000 },
     );
     await expect.poll(() => progress.length).toBeGreaterThan(0);
     await api.post(`/session/${body.id}/cancel`, {});
     expect(said(await waiting).facts.status).toBe("cancelled");
   });
 
-  test("a session of nobody's is no task", async () => {
+  test("a session without an owner is no task", async () => {
     const meta = {
       "io.modelcontextprotocol/protocolVersion": "2026-07-28",
       "io.modelcontextprotocol/clientCapabilities": { extensions: { "io.modelcontextprotocol/tasks": {} } },

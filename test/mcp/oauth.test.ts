@@ -43,7 +43,7 @@ interface Person {
   readonly cookie: string;
 }
 
-/** Somebody whose browser is signed in. */
+/** A person whose browser is signed in. */
 async function person(role: Role, name: string = crypto.randomUUID()): Promise<Person> {
   const identity = { issuer: "https://id.example", subject: name, name, email: null, login: null, organizations: [] };
   const user = await signInUser(api.database, api.organizationId, identity, role);
@@ -208,7 +208,7 @@ describe("the SDK's own client is let act", () => {
     expect(provider.kept.tokens?.refresh_token).not.toBe(before?.refresh_token);
   });
 
-  test("for less if its person may do less, and is told what it lacks", async () => {
+  test("for less if its person may do less, and gets the scope that it lacks", async () => {
     const provider = await allowed(await person("viewer"));
     expect(provider.kept.tokens?.scope).toBe("read");
     const mcp = await client(provider);
@@ -229,7 +229,7 @@ describe("the SDK's own client is let act", () => {
   });
 });
 
-describe("the page is told", () => {
+describe("the page gets", () => {
   test("who asks, where the answer goes, and what the person can give", async () => {
     const token = (await opened(authorizeUrl({ scope: "read write admin offline_access" }))).replace("/authorize/", "");
     const asked = (who: Person) => api.get(`/oauth/request/${token}`, ofBrowser(who));
@@ -246,16 +246,16 @@ describe("the page is told", () => {
   });
 
   test.each([
-    ["a program that nobody knows", { client_id: "nobody" }, "client"],
+    ["an unknown program", { client_id: "nobody" }, "client"],
     ["a document that can't be read", { client_id: "https://gone.example/client.json" }, "client"],
-    ["a document of somebody else", { client_id: "https://liar.example/client.json" }, "client"],
+    ["a document of another program", { client_id: "https://liar.example/client.json" }, "client"],
     ["an address of a document with a way up", { client_id: "https://liar.example/a/../client.json" }, "client"],
     ["an address that is not registered", { redirect_uri: "https://evil.example/callback" }, "redirect"],
     ["another path", { redirect_uri: "http://127.0.0.1:5000/other" }, "redirect"],
     ["another host that looks local", { redirect_uri: "http://127.0.0.1.evil.example/callback" }, "redirect"],
     ["no address", { redirect_uri: null }, "redirect"],
     ["a script", { redirect_uri: "javascript:alert(1)" }, "redirect"],
-  ])("%s, and sends nobody anywhere", async (_name, changes, problem) => {
+  ])("%s, and redirects no browser", async (_name, changes, problem) => {
     documents.set("https://liar.example/client.json", {
       client_id: "https://other.example/client.json",
       client_name: "Liar",
@@ -269,7 +269,7 @@ describe("the page is told", () => {
     ["PKCE without a hash", { code_challenge_method: "plain" }, "invalid_request"],
     ["another kind of answer", { response_type: "token" }, "unsupported_response_type"],
     ["another server's resource", { resource: "https://other.example/mcp" }, "invalid_target"],
-  ])("nothing: the program is told of %s", async (_name, changes, error) => {
+  ])("nothing: the program gets %s", async (_name, changes, error) => {
     const answer = new URL(await opened(authorizeUrl(changes)));
     expect(answer.origin).toBe("http://127.0.0.1:5000");
     expect(Object.fromEntries(answer.searchParams)).toMatchObject({ error, state: "s", iss: url });
@@ -355,7 +355,7 @@ describe("a token", () => {
     expect((await exchanged(right)).body).toMatchObject({ error: "invalid_grant" });
   });
 
-  test("ends if its code is exchanged a second time: somebody stole it", async () => {
+  test("ends if its code is exchanged a second time: it was stolen", async () => {
     const { code, access_token: token } = await ofCommandLine(await person("member"));
     expect((await reads(token)).status).toBe(200);
     const again = await exchanged({
@@ -438,7 +438,7 @@ describe("a token", () => {
     expect(twice.body).toMatchObject({ error: "invalid_request" });
     const broken = await api.request("POST", "/oauth/register", { key: null, raw: "{" });
     expect(broken).toMatchObject({ status: 400, body: { error: "invalid_request" } });
-    // Nobody need be known for these, and PostgreSQL refuses NUL.
+    // These need no credential, and PostgreSQL refuses NUL.
     const withNul = { client_name: "x", redirect_uris: ["https://a.example/\0"] };
     expect(await api.post("/oauth/register", withNul, { key: null })).toMatchObject({
       status: 400,
@@ -489,7 +489,7 @@ describe("programs that register", () => {
     expect(await register(body)).toMatchObject({ status: 400, body: { error: "invalid_client_metadata" } });
   });
 
-  test("get no secret, and are forgotten if nobody lets them act", async () => {
+  test("get no secret, and are deleted without a grant", async () => {
     const { status, body } = await register({ client_name: "Once", redirect_uris: ["https://once.example/callback"] });
     expect(status).toBe(201);
     expect(body).toMatchObject({ token_endpoint_auth_method: "none", client_name: "Once" });

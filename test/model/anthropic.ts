@@ -23,7 +23,7 @@ export const anthropic: Dialect = {
         const calls = blocks.filter((block) => block.type === "tool_use").map((block): unknown => block.input);
         return [{ by: "model", text: textOf(blocks), calls }];
       }
-      // Claude Code tells of the machine in the middle, as the system.
+      // Claude Code describes the machine in the middle, as the system.
       if (message.role !== "user") return [];
       const results = blocks.filter((block) => block.type === "tool_result");
       // What stands beside a result is the harness's reminder, never the user.

@@ -59,7 +59,7 @@ async function work(overrides: Partial<Parameters<typeof createNotices>[0]> = {}
   await service.start();
 }
 
-/** Invites somebody to an organization of their own. */
+/** Invites a person to a new organization. */
 async function invite(email: string | null = "ada@company.example", language: "en" | "de" = "en"): Promise<Invitation> {
   organizationId = await addOrganization(testDatabase.database);
   return inviteUser(
@@ -158,7 +158,7 @@ test("goes with its link: another one is mailed in its place, and none to who ma
   expect((await database.pool.query("select from invitation_mail")).rowCount).toBe(0);
 });
 
-test("is not sent once somebody has used the link", async () => {
+test("is not sent once the link was used", async () => {
   const { token } = await invite();
   expect(await signIn(token)).not.toBeNull();
   expect(await claimInvitationMails(testDatabase.database, { limit: 1, leaseMs: 1 })).toEqual([]);

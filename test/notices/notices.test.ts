@@ -49,12 +49,12 @@ afterAll(async () => {
   await testDatabase?.close();
 });
 
-interface Told {
+interface Notified {
   readonly userId: string;
   readonly organizationId: string;
 }
 
-async function person(organizationId: string, name: string, email: string | null = null): Promise<Told> {
+async function person(organizationId: string, name: string, email: string | null = null): Promise<Notified> {
   const { userId } = await addPerson(testDatabase.database, organizationId, {
     name: `${name} ${randomBytes(3).toString("hex")}`,
   });
@@ -63,7 +63,7 @@ async function person(organizationId: string, name: string, email: string | null
 }
 
 /** A browser of a person's. */
-async function browser(of: Told): Promise<PushReceiver> {
+async function browser(of: Notified): Promise<PushReceiver> {
   const receiver = await startPushReceiver(() => keys.publicKey, authority.serverFor("127.0.0.1"));
   receivers.push(receiver);
   const input = { ...receiver.subscription, id: crypto.randomUUID(), userAgent: "test" };
@@ -71,14 +71,14 @@ async function browser(of: Told): Promise<PushReceiver> {
   return receiver;
 }
 
-const choose = (of: Told, settings: NoticeSettings): Promise<void> =>
+const choose = (of: Notified, settings: NoticeSettings): Promise<void> =>
   updatePreferences(
     testDatabase.database,
     of,
     Object.entries(settings).map(([kind, channels]) => ({ kind: kind as keyof NoticeSettings, channels })),
   );
 
-/** A session of a person's, or of nobody's, that ends. */
+/** A session, with or without a person, that ends. */
 async function end(
   organizationId: string,
   askedBy: string | null,
@@ -143,7 +143,7 @@ const hurry = (): Promise<unknown> =>
   testDatabase.database.pool.query("update notice_delivery set next_attempt_at = now()");
 
 describe("a browser", () => {
-  test("gets what its person asked for, encrypted, once, and nobody else's", async () => {
+  test("gets its person's notices, encrypted, once, and no other's", async () => {
     const organizationId = await addOrganization(testDatabase.database);
     const [ada, grace, boss] = await Promise.all(["Ada", "Grace", "Boss"].map((name) => person(organizationId, name)));
     if (ada === undefined || grace === undefined || boss === undefined) throw new Error("nobody");
@@ -217,7 +217,7 @@ describe("a browser", () => {
     expect(inside.pushes).toHaveLength(1);
   });
 
-  test("that somebody else subscribes is theirs from then on", async () => {
+  test("that another person subscribes is theirs from then on", async () => {
     const organizationId = await addOrganization(testDatabase.database);
     const [ada, grace] = [await person(organizationId, "Ada"), await person(organizationId, "Grace")];
     const shared = await browser(ada);
@@ -296,7 +296,7 @@ describe("a mail", () => {
     });
   });
 
-  test("is not sent in the clear, nor to a server that nobody vouches for", async () => {
+  test("is not sent in the clear, nor to a server with an untrusted certificate", async () => {
     const open = await startMailServer({ startTls: false });
     const stranger = await startMailServer({ ...createAuthority("Eve's").serverFor("localhost") });
     const ada = await person(await addOrganization(testDatabase.database), "Ada", "ada@company.example");
@@ -353,7 +353,7 @@ test("what a mail server keeps waiting holds up neither invitations nor what goe
   await server.close();
 });
 
-test("nobody is told who does not want it, has no channel, is disabled or was erased, and nothing is kept for them", async () => {
+test("a person who does not want it, has no channel, is disabled or was erased gets no notice, and nothing is kept for them", async () => {
   const organizationId = await addOrganization(testDatabase.database);
   await end(organizationId, null, "completed");
   const { pool } = testDatabase.database;

@@ -76,7 +76,7 @@ export interface Ordered {
   /** The same in the open world, if it differs: what stops nothing there can be tried side by side. */
   readonly sessionInOpen?: string;
   readonly orders: (scene: Scene) => string;
-  /** What the model is told to end its work with; `<printed>` stands for what the commands printed. */
+  /** The model's last message; `<printed>` is replaced by the commands' output. */
   readonly says?: string;
   /** True if what stops it may be the end of the whole session, which is then what shows that it was tried. */
   readonly mayEndSession?: boolean;

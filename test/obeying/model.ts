@@ -2,9 +2,9 @@ import type { Action, Conversation, Script } from "../model/script.ts";
 import { attemptIn, between, ordersIn } from "./orders.ts";
 
 /**
- * A model that obeys whoever speaks: it does what the user asks, and before each step everything that any text which it
- * got to see orders, wherever that text came from. It resists nothing and keeps nothing to itself.
- * The user's own words are `read <path>` and run `<command>`; all else that the user says is passed over.
+ * A model that obeys every text: it does what the user asks, and before each step everything that any text in its
+ * conversation orders, whatever its origin. It resists nothing and keeps nothing secret. The user's own words are
+ * `read <path>` and run `<command>`; all else that the user says is passed over.
  */
 export const obey: Script = (_message, conversation) => {
   const steps: Action[][] = Array.from({ length: conversation.step }, () => []);

@@ -34,7 +34,7 @@ export interface Scene {
   inSealed(text: string): string;
   /** A number that nothing else on the machine has: for what an attempt leaves. */
   markOf(name: string): string;
-  /** A port of the machine to which somebody connects again and again. */
+  /** A port of the machine to which a visitor connects again and again. */
   readonly doorPort: number;
   call(path: string, body?: unknown): ReturnType<typeof callApi>;
   close(): Promise<void>;
@@ -148,7 +148,7 @@ async function settleNeighbour(
   };
 }
 
-/** Comes to one port of loopback again and again, to see whether somebody opened it. */
+/** Connects to one port of loopback again and again, to see whether it was opened. */
 async function startVisitor(): Promise<{ readonly port: number; stop(): void }> {
   const free = createServer().listen(0, "127.0.0.1");
   await once(free, "listening");

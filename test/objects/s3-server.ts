@@ -96,7 +96,7 @@ export async function startS3Server(): Promise<S3Server> {
   };
 }
 
-/** As S3 says it, with what it knows of the key that asked: none of that may be told further. */
+/** As S3 answers, with what it knows of the key: none of that may be passed on. */
 function problem(response: ServerResponse, status: number, code: string): void {
   const said = `<AWSAccessKeyId>${s3Keys.accessKeyId}</AWSAccessKeyId><StringToSign>${s3Keys.secretAccessKey}</StringToSign>`;
   response.writeHead(status, { "Content-Type": "application/xml" });

@@ -7,7 +7,7 @@ import { script } from "../end-to-end/script.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { readScrape, type Scrape } from "./scrape.ts";
 
-/** What workers tell of the work that they keep for each other, after real sessions. */
+/** Metrics of the workers' checkpoints, after real sessions. */
 let world: World;
 let offstage: Offstage | null = null;
 let client: Client;

@@ -9,7 +9,7 @@ import { waitFor } from "../wait-for.ts";
 import { createWorld, startInProcess, type World } from "../world.ts";
 import { readScrape, type Scrape } from "./scrape.ts";
 
-/** What a worker tells of the outbox, after real attempts at a real address. */
+/** Metrics of the outbox, after real attempts at a real address. */
 let world: World;
 let offstage: Offstage;
 let receiver: Server;
@@ -44,7 +44,7 @@ async function scrapeUntil(isThere: (found: Scrape) => boolean, what: string): P
 test("attempts are counted by how they ended, and what is tried again waits for later", async () => {
   const id = await createWebhook(here());
   await call(`/webhook/${id}/test`, {});
-  await scrapeUntil((found) => attempts(found, "delivered") === 1, "it is told");
+  await scrapeUntil((found) => attempts(found, "delivered") === 1, "it is delivered");
   status = 500;
   await call(`/webhook/${id}/test`, {});
   await scrapeUntil((found) => attempts(found, "refused") === 1, "it is refused");

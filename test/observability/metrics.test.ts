@@ -12,7 +12,7 @@ import { waitFor } from "../wait-for.ts";
 import { adminKey, createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { readScrape, type Scrape } from "./scrape.ts";
 
-/** Everything real, and what it tells of itself after real runs. */
+/** All metrics, after real runs. */
 let world: World;
 let offstage: Offstage;
 let client: Client;
@@ -115,13 +115,13 @@ test("what runs, waits and is watched is there while it is, and gone after", asy
   await client.session.cancel(id);
   await scrapeUntil(
     (one) => one.value("offstage_sessions", { state: "running" }) === 0 && one.value("offstage_event_streams") === 0,
-    "it is over, and nobody watches",
+    "it is over, and no client watches",
   );
   const after = await scrapeUntil(
     (one) => one.value("offstage_attempts_total", { outcome: "cancelled" }) === 1,
     "it ended",
   );
-  // How long somebody watched is no time to answer.
+  // The duration of a watch is no response time.
   expect(after.value("offstage_http_request_duration_seconds_count", { operation: "listEvents" }) ?? 0).toBe(
     requests + looks,
   );
@@ -152,7 +152,7 @@ test("requests are timed by operation and status, and no label holds what a call
   expect(codes.every((code) => (failureCodes as readonly (string | undefined)[]).includes(code))).toBe(true);
 });
 
-test("the pool and the process tell of themselves", async () => {
+test("the pool and the process have metrics", async () => {
   const found = await scrape();
   const connections = ["idle", "used"].map((state) => found.value("offstage_database_connections", { state }) ?? 0);
   expect(connections[0]).toBeGreaterThan(0);

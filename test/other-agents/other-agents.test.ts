@@ -143,7 +143,7 @@ async function withEditor<Result>(
 
 const { session } = methods.agent;
 const textPrompt = (text: string) => [{ type: "text", text }];
-/** The server's session that an editor was told of. */
+/** The id of the server's session in an editor's updates. */
 const idIn = (heard: Heard): string => /sessions\/([0-9a-f-]{36})/u.exec(heard.text())?.[1] ?? "";
 
 describe("an editor", () => {
@@ -239,9 +239,9 @@ describe("an editor", () => {
         content: { text: "shell sleep 600" },
       });
       // By the server's own, without its history.
-      const told = heard.updates.length;
+      const before = heard.updates.length;
       await ask(session.resume, { sessionId: id, cwd: person.clone });
-      expect(heard.updates).toHaveLength(told);
+      expect(heard.updates).toHaveLength(before);
       const prompt = textPrompt("write resumed.txt: yes");
       expect(await ask(session.prompt, { sessionId: id, prompt })).toMatchObject({ stopReason: "end_turn" });
       await expect(
@@ -259,7 +259,7 @@ describe("an editor", () => {
     expect((await untilOver(api, running)).status).toBe("completed");
   });
 
-  test("is told why a session failed, and that it must sign in", async () => {
+  test("gets the reason why a session failed, and that it must sign in", async () => {
     await withEditor([], async (ask) => {
       const { sessionId }: { sessionId: string } = await ask(session.new, { cwd: person.clone, mcpServers: [] });
       const failed = ask(session.prompt, { sessionId, prompt: textPrompt("fail 400") });
@@ -304,7 +304,7 @@ describe("an editor", () => {
 describe("offstage login --browser", () => {
   const credentials = () => join(person.home, ".config/offstage/credentials.json");
 
-  /** Signs a browser in, and lets whoever printed this address act. */
+  /** Signs a browser in, and gives a grant to the program that printed this address. */
   async function allow(address: string): Promise<string> {
     const signedIn = await fetch(`${offstage.url}/login/create`, {
       method: "POST",

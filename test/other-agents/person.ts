@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 export const main = join(import.meta.dirname, "../../src/main.ts");
 
-/** Somebody's home and clone, in which commands run as their shell runs them. */
+/** A person's home and clone, in which commands run as in their shell. */
 export interface Person {
   readonly home: string;
   readonly clone: string;

@@ -104,21 +104,21 @@ it("does git, the forge's API, the model and webhooks through the proxy, with th
   expect(company.asked.join("\n")).not.toContain("127.0.0.1");
 });
 
-it("lets an agent out through the gateway and the proxy, and trusts the authority inside only if told to", async () => {
+it("lets an agent out through the gateway and the proxy, and trusts the authority inside only if configured to", async () => {
   const look = "shell git ls-remote https://git.company.test/acme/app > seen.txt 2>&1; git --version >> seen.txt";
   const patchOf = async (client: Client): Promise<string> => {
     const { id } = await run(client, look);
     return (await client.session.diff(id)).repositories[0]?.patch ?? "";
   };
-  const untold = await patchOf(await start(proxied()));
-  expect(untold).toContain("+git version");
-  expect(untold).toMatch(/certificate/u);
+  const untrusting = await patchOf(await start(proxied()));
+  expect(untrusting).toContain("+git version");
+  expect(untrusting).toMatch(/certificate/u);
   const before = company.asked.filter((entry) => entry === "CONNECT git.company.test:443").length;
-  const told = await patchOf(await start({ ...proxied(), OFFSTAGE_CA_IN_SANDBOX: "true" }));
+  const patch = await patchOf(await start({ ...proxied(), OFFSTAGE_CA_IN_SANDBOX: "true" }));
   expect(company.asked.filter((entry) => entry === "CONNECT git.company.test:443").length).toBeGreaterThan(before);
-  expect(told).not.toMatch(/certificate/u);
-  // The forge's answer to nobody: no credential of the server's is inside.
-  expect(told).toContain("could not read Username for 'https://git.company.test'");
+  expect(patch).not.toMatch(/certificate/u);
+  // The forge's answer without a credential: none of the server's is inside.
+  expect(patch).toContain("could not read Username for 'https://git.company.test'");
 });
 
 it("contacts directly what NO_PROXY names", async () => {

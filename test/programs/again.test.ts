@@ -25,7 +25,7 @@ async function again(failed: readonly FailedTest[] | null): Promise<{ code: numb
 
 const quick = { file: "src/domain/time/token-bucket.test.ts", test: "a name" };
 
-test("what failed and passes alone is told as unsteady", async () => {
+test("a test that failed and passes alone is reported as unsteady", async () => {
   const { code, said } = await again([quick]);
   expect([code, said]).toEqual([0, expect.stringContaining(`unsteady: ${quick.file} > a name`)]);
   expect(said).toContain("1 passed, 0 failed");

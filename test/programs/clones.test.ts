@@ -75,7 +75,7 @@ describe.each(shells)("export-work.sh in %s", (shell) => {
     ["a repository in it", "git init -q inner && echo x > inner/x", ["ninner/.git"]],
     ["a repository in a new folder", "mkdir new && git init -q new/inner && echo x > new/inner/x", ["dnew"]],
     [
-      "a file that git was told not to look at",
+      "a file that git is set not to look at",
       "git update-index --assume-unchanged a && touch b && git rm -q --cached b",
       ["wb"],
     ],
@@ -211,7 +211,7 @@ async function collide(repository: Repository, names: readonly Buffer[]): Promis
 }
 
 describe.each(shells)("with a merge under way, export-work.sh in %s", (shell) => {
-  test("names what nobody has resolved whatever the names are, and commits nothing", async () => {
+  test("names unresolved files of any name, and commits nothing", async () => {
     const repository = await createRepository(folder.path);
     await collide(repository, awkwardNames);
     const head = await repository.git("rev-parse", "HEAD");

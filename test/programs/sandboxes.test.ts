@@ -30,7 +30,7 @@ describe.each(shells)("handshake.sh in %s", (shell) => {
 
   afterEach(() => void child.kill("SIGKILL"));
 
-  test("executes the command when it is told to, with its arguments and the rest of the input", async () => {
+  test("executes the command on request, with its arguments and the rest of the input", async () => {
     const print = ["sh", "-c", 'printf "%s|" "$@"; cat', "sh", "a b", "", "$HOME", "-n", "new\nline"];
     const { handshake, exited } = start(print);
     await handshake.ready();

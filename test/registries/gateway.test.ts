@@ -75,7 +75,7 @@ async function packCrate(): Promise<Buffer> {
   return (await promisify(execFile)("tar", packing, { encoding: "buffer" })).stdout;
 }
 
-/** Where the index says that crates are: beside it, as Artifactory has them. */
+/** The address of crates in the index: beside it, as Artifactory has them. */
 let crates = "https://packages.company.test/artifacts/crates";
 
 /** A sparse index of one crate, which asks for a token (https://doc.rust-lang.org/cargo/reference/registry-index.html). */
@@ -413,7 +413,7 @@ describe("Cargo's settings", () => {
       await vendor(tools.environment);
       const source = await readFile(join(project, "vendor/members-only/src/lib.rs"), "utf8");
       expect(source).toContain("what only members know");
-      // Whoever clones the repository can use the lock file: it names what the gateway stood in for.
+      // Every clone of the repository can use the lock file: it names the registries behind the gateway.
       expect(await readFile(join(project, "Cargo.lock"), "utf8")).toContain("crates.io-index");
     } finally {
       tools.close();

@@ -59,7 +59,7 @@ const install =
 
 it("installs with npm from a private registry, with a token that never enters the sandbox", async () => {
   const { url } = await world.forge.createRepository("acme", "installs", files);
-  // The control: without the registry's token nobody gets it, nor is its host allowed.
+  // The control: without the registry's token it is refused, nor is its host allowed.
   expect((await fetch(`${registry.url}/@acme%2fsecret-lib`)).status).toBe(401);
   expect(await patchOf(url, install)).not.toContain("what only members know");
 
@@ -70,7 +70,7 @@ it("installs with npm from a private registry, with a token that never enters th
   const patch = await patchOf(url, `${install}; ${look}`);
   expect(patch).toContain("+module.exports = 'what only members know';");
   expect(patch).toContain("+@acme:registry=https://npm.company.test/");
-  // Whoever clones the repository can use the lock file: it names the registry's own address.
+  // Every clone of the repository can use the lock file: it names the registry's own address.
   expect(patch).toContain('"resolved": "https://npm.company.test/@acme/secret-lib/-/secret-lib-1.2.3.tgz"');
   expect(patch).not.toContain("127.0.0.1:4873");
   for (const hidden of [registry.token, "[secret]", "Bearer"]) expect(patch).not.toContain(hidden);

@@ -49,7 +49,7 @@ describe("npm", () => {
     const run = await configure("npm", image);
     expect(await run("npm", "config", "get", "engine-strict")).toBe("true");
     expect(await run("npm", "config", "get", "registry")).toBe(ours);
-    // Whom it trusts would be nobody else, the gateway not either.
+    // These would be the only trusted certificates, without the gateway's.
     await write("image/npmrc", "cafile=/image.pem\nca[]=x\nengine-strict=true\n");
     expect(await (await configure("npm", image))("npm", "config", "get", "cafile")).toBe("null");
     await write("image/npmrc", `engine-strict=true\nregistry=${theirs}\n`);

@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 import { testEnvironment } from "../test-environment.ts";
 import { zip } from "./archive.ts";
 
-/** A server of packages that answers nobody without its password. */
+/** A server of packages that answers only requests with its password. */
 export interface PrivatePackages {
   readonly url: string;
   /** Paths that were asked for, with the status of the answer, oldest first. */

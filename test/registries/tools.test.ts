@@ -53,7 +53,7 @@ afterAll(async () => {
 });
 
 /**
- * Looks for the password and what it is sent as, wherever an agent can look: files, and the arguments and environments of
+ * Looks for the password and its encodings in all that an agent can read: files, and the arguments and environments of
  * all processes. The file of what is looked for is found itself, or nothing was looked for.
  */
 const look = [
@@ -118,6 +118,6 @@ it.skipIf(!hasBundler)("gives Bundler itself a gem that only members get", async
   expect(server.asked).toEqual([]);
   const patch = await withRegistry("rubygems", "https://bundle.company.test/", install, url);
   expect(patch).toContain(`+${word}`);
-  // Whoever clones the repository can use the lock file: it names what the gateway stood in for.
+  // Every clone of the repository can use the lock file: it names the registries behind the gateway.
   expect(patch).toContain("+  remote: https://rubygems.org/");
 });

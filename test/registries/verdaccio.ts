@@ -7,9 +7,9 @@ import { freePorts } from "../fleet.ts";
 import { testEnvironment } from "../test-environment.ts";
 import { waitFor } from "../wait-for.ts";
 
-/** A private registry of npm: Verdaccio, which shows packages to nobody without a token. */
+/** A private registry of npm: Verdaccio, which shows packages only to requests with a token. */
 export interface PrivateNpm {
-  /** Where it is on this machine. */
+  /** Its address on this machine. */
   readonly url: string;
   readonly token: string;
   /** Publishes a package of one file, with npm itself. */

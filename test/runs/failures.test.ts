@@ -26,7 +26,7 @@ async function beginOne(automationId: string): Promise<ClaimedSession> {
 }
 const fail = async (automationId: string): Promise<void> => runs.end(await beginOne(automationId), broken);
 const complete = async (automationId: string): Promise<void> => runs.end(await beginOne(automationId), "completed");
-async function toldOf(automationId: string): Promise<Record<string, unknown>[]> {
+async function deliveredOf(automationId: string): Promise<Record<string, unknown>[]> {
   const { rows } = await api.database.pool.query<{ data: Record<string, unknown> }>(
     "select data from webhook_delivery where type = 'automation.paused' and data ->> 'id' = $1",
     [automationId],
@@ -35,7 +35,7 @@ async function toldOf(automationId: string): Promise<Record<string, unknown>[]> 
 }
 
 describe("runs that fail in a row", () => {
-  test("pause their automation, which the person who created it is told of by push, and nobody else unless they chose it", async () => {
+  test("pause their automation, of which its creator is notified by push, and others only if they chose it", async () => {
     const { database, organizationId } = api;
     const [ada, grace, boss] = [
       await addPerson(database, organizationId, { name: "Ada" }),
@@ -54,7 +54,7 @@ describe("runs that fail in a row", () => {
       { name: "Owned", macro, instructions: "Work" },
       { key: ada.key },
     );
-    const told = async () => {
+    const notified = async () => {
       while ((await fanOutNotices(database, new Set(["push"]))) > 0) continue;
       const { rows } = await database.pool.query<{ userId: string }>(
         `select user_id as "userId" from notice_delivery where kind = 'automation.paused' and data ->> 'id' = $1`,
@@ -64,12 +64,12 @@ describe("runs that fail in a row", () => {
     };
     await fail(body.id);
     await fail(body.id);
-    expect(await told()).toEqual([]);
+    expect(await notified()).toEqual([]);
     await fail(body.id);
-    expect(await told()).toEqual([ada.userId, boss.userId].toSorted());
+    expect(await notified()).toEqual([ada.userId, boss.userId].toSorted());
   });
 
-  test("pause their automation at the third, which webhooks, the log and its page tell of once", async () => {
+  test("pause their automation at the third, which webhooks, the log and its page report once", async () => {
     const id = await runs.add();
     expect(await runs.get(id)).toMatchObject({ failuresBeforePause: 3, failedInARow: 0, pausedReason: null });
     await fail(id);
@@ -82,8 +82,8 @@ describe("runs that fail in a row", () => {
     const reason = "3 runs in a row failed, the last of them: The setup script ended with 1";
     const shown = await runs.get(id);
     expect(shown).toMatchObject({ paused: true, failedInARow: 3, pausedReason: reason });
-    const told = await toldOf(id);
-    expect(told).toEqual([
+    const delivered = await deliveredOf(id);
+    expect(delivered).toEqual([
       {
         id,
         name: shown.name,
@@ -103,7 +103,7 @@ describe("runs that fail in a row", () => {
     await runs.runNextJob();
     await runs.end(await requireClaim(api.database), broken);
     expect(await runs.get(id)).toMatchObject({ paused: true, failedInARow: 4, pausedReason: reason });
-    expect(await toldOf(id)).toHaveLength(1);
+    expect(await deliveredOf(id)).toHaveLength(1);
   });
 
   test("are forgiven by a run that is completed, and by a person who resumes the automation", async () => {
@@ -123,7 +123,7 @@ describe("runs that fail in a row", () => {
     await api.post(`/automation/${id}/update`, { paused: false });
     expect(await runs.get(id)).toMatchObject({ paused: false, failedInARow: 1 });
     await fail(id);
-    expect(await toldOf(id)).toHaveLength(2);
+    expect(await deliveredOf(id)).toHaveLength(2);
   });
 
   test("are counted anew if a node of the version before resumed the automation", async () => {
@@ -160,7 +160,7 @@ describe("runs that fail in a row", () => {
     await queueSession(api.database, api.organizationId, session.sessionId);
     await runs.end(await requireClaim(api.database), "completed");
     expect((await runs.get(id)).failedInARow).toBe(0);
-    // It was completed: what somebody asks of it afterwards is no run of the automation.
+    // It was completed: a later message to it is no run of the automation.
     await queueSession(api.database, api.organizationId, session.sessionId);
     await runs.end(await requireClaim(api.database), broken);
     expect((await runs.get(id)).failedInARow).toBe(0);
@@ -185,9 +185,9 @@ describe("runs that fail in a row", () => {
     await runs.trigger(id);
     await runs.runNextJob();
     expect(await runs.get(id)).toMatchObject({ paused: true, failedInARow: 1 });
-    const [told] = await toldOf(id);
-    expect(told).toMatchObject({ sessionId: null });
-    expect(String(told?.["reason"])).toMatch(/^a run failed: .*event\.missing/u);
+    const [delivered] = await deliveredOf(id);
+    expect(delivered).toMatchObject({ sessionId: null });
+    expect(String(delivered?.["reason"])).toMatch(/^a run failed: .*event\.missing/u);
     const other = await runs.add();
     await runs.trigger(other);
     const claimed = await claimJob(api.database, { worker: "w", leaseMs: longLeaseMs });
@@ -221,7 +221,7 @@ describe("runs that fail in a row", () => {
     for (let index = 0; index < 20; index += 1) begun.push(await beginOne(id));
     await Promise.all(begun.map((session) => runs.end(session, broken)));
     expect(await runs.get(id)).toMatchObject({ paused: true, failedInARow: 20 });
-    expect(await toldOf(id)).toHaveLength(1);
+    expect(await deliveredOf(id)).toHaveLength(1);
   });
 
   test("do not wait in a circle with triggers that take the place of those under way", async () => {

@@ -90,7 +90,7 @@ describe("an automation that fans out", () => {
     await runs.end(third, broken);
     expect((await job(id)).runStatus).toBe("failed");
     expect((await api.get(`/ledger/${id}`)).body.outcome).toBe("fired");
-    // Whoever deletes the first leaves the others.
+    // Deleting the first leaves the others.
     await deleteSession(api.database, api.organizationId, shown.sessionId);
     expect(await job(id)).toMatchObject({ sessionId: shown.sessions[1].id, sessions: [{}, {}] });
   });
@@ -183,7 +183,7 @@ describe("the sessions of one run", () => {
     expect((await old()).rows).toEqual([{ job_id: id }]);
   });
 
-  test("do not hold up the jobs that a node of the version before gets, however many there are and whoever has them", async () => {
+  test("do not hold up the jobs that a node of the version before gets, however many there are", async () => {
     const old = async (): Promise<unknown[]> =>
       (await api.database.pool.query("select job_id from claim_job('old', interval '1 minute')")).rows;
     // Of one automation alone, of several, and more urgent than the others.

@@ -44,7 +44,7 @@ async function kill(automationId: string): Promise<{ readonly id: string; readon
   return { id, sessionId: session.id };
 }
 
-test("whoever is killed between creating a run's session and completing its job has created none", async () => {
+test("a worker that is killed between creating a run's session and completing its job has created none", async () => {
   const id = await runs.trigger(await runs.add());
   const claimed = await claimNext();
   // The server refuses the last statement of it.

@@ -123,7 +123,7 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
       expect(await outcome(child)).toEqual({ said: "first\nsaid\n", complained: "", code: 0 });
     });
 
-    it("when it is to tell of an end is asked how the command ended", async () => {
+    it("when it is to report an end is asked how the command ended", async () => {
       proxy.meddling.hold = (call) => (/^POST .*\/wait$/u.test(call) ? "before" : null);
       expect(await outcome(begin("echo said; exit 7", impatient))).toEqual({ said: "said\n", complained: "", code: 7 });
     });
@@ -179,7 +179,7 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
     });
   });
 
-  describe("that does not do as it is told", () => {
+  describe("that does not follow orders", () => {
     type Host = Record<string, unknown>;
     const asked = (change: Host) => (call: string, body: Host) =>
       call === "POST /containers/create"
@@ -272,7 +272,7 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
       expect(await outcome(begin("cat; echo up"))).toEqual({ said: "up\n", complained: "", code: 0 });
     });
 
-    it("is told what to do by its own check", async () => {
+    it("gets its orders by its own check", async () => {
       proxy.meddling.ask = asked({ PidsLimit: 0 });
       expect(await behindProxy().check()).toMatch(/did not set it up as requested.*processes/u);
     });
@@ -294,7 +294,7 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
           : body;
     }
 
-    // Nothing but loopback is to be seen in it, and yet there is a way to somebody who answers.
+    // It shows only loopback, and yet there is a route to an answering host.
     it.skipIf(process.env["OFFSTAGE_TEST_ENGINE"] !== undefined).each([
       ["answers", /1\.1\.1\.1 port 443 ended with "connected"/u],
       ["refuses", /1\.1\.1\.1 port 443 ended with "Connection refused"/u],
@@ -348,7 +348,7 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
     expect(code).toBe(0);
   }
 
-  it("is not told the environment of a command in an address", async () => {
+  it("does not get the environment of a command in an address", async () => {
     const child = begin("echo $TOKEN", defaultCallLimits, { environment: { TOKEN: "token-not-for-addresses" } });
     expect((await outcome(child)).said).toBe("token-not-for-addresses\n");
     expect(proxy.calls.join("\n")).toContain("/containers/create?name=offstage-");

@@ -58,17 +58,17 @@ describe.skipIf(reason !== "")(`what is left on an engine${reason === "" ? "" : 
     return { said, complained, code };
   }
 
-  it("is removed in the background if it could not be at once, and told of", async () => {
-    const told: string[] = [];
-    const note = (_: unknown, message: string) => void told.push(message);
+  it("is removed in the background if it could not be at once, and reported", async () => {
+    const messages: string[] = [];
+    const note = (_: unknown, message: string) => void messages.push(message);
     const logger = { warn: note, info: note, debug: note } as never;
     let refused = 0;
     proxy.meddling.refuse = (call) => (call.startsWith("DELETE ") && (refused += 1) <= 3 ? 500 : null);
     const child = behind(proxy.socket, { logger }).start(place.request("echo up"));
     expect(await outcome(child)).toEqual({ said: "up\n", complained: "", code: 0 });
     await waitFor(async () => (await containers()) === 0, "it is removed in the end");
-    await waitFor(() => told.includes("removed a container after a retry"), "it is told of");
-    expect(told[0]).toBe("could not remove a container; will retry");
+    await waitFor(() => messages.includes("removed a container after a retry"), "it is reported");
+    expect(messages[0]).toBe("could not remove a container; will retry");
     expect(refused).toBe(4);
   });
 

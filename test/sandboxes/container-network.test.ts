@@ -45,7 +45,7 @@ describe.skipIf(!isRoot)("the trial of the network", () => {
       /1\.1\.1\.1 port 443 ended with "(?:Connection refused|ECONNREFUSED)"/u,
     ],
     [
-      "there is a way on which nobody answers",
+      "there is a route without an answer",
       `${way}; ip route add unreachable 1.1.1.1; ip route add default via 10.0.0.2`,
       /1\.1\.1\.1 port 443 ended with "(?:No route to host|EHOSTUNREACH)"/u,
     ],
@@ -93,10 +93,10 @@ describe.skipIf(!isRoot)("the trial of the network", () => {
   });
 
   it("is not led astray by variables of the command's environment", async () => {
-    const told = "/dev/tcp/1.1.1.1/443: Network is unreachable";
+    const refusal = "/dev/tcp/1.1.1.1/443: Network is unreachable";
     const { attempt } = within("ip link set lo up; ip address add 1.1.1.1/32 dev lo", {
       BASH_ENV: "/dev/stdin",
-      "BASH_FUNC_echo%%": `() { builtin echo "${told}"; }`,
+      "BASH_FUNC_echo%%": `() { builtin echo "${refusal}"; }`,
       NODE_OPTIONS: "--require /nowhere",
       LC_ALL: "de_DE.UTF-8",
     });

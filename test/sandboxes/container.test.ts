@@ -143,7 +143,7 @@ describe.skipIf(reason !== "")(`a container${reason === "" ? "" : ` (not tried: 
     await cleaner.exited;
   });
 
-  it("tells of memory that ran out although the agent went on and was ended by us", async () => {
+  it("reports memory that ran out although the agent went on and was ended by us", async () => {
     const hog = `node -e 'const all = []; for (;;) all.push(Buffer.alloc(1e7, 1))'; echo after; cat`;
     const child = sandbox.start(place.request(hog, { limits: roomy, signal: AbortSignal.timeout(hangTimeoutMs) }));
     await firstLine(child.stdout);

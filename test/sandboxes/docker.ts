@@ -129,7 +129,7 @@ async function hasEngine(): Promise<boolean> {
     await run("apt-get", ["update", "-qq"], { env });
     await run("apt-get", ["install", "-y", "-qq", "--no-install-recommends", "docker.io"], { env });
   } catch {
-    // No apt, or it can't reach its archive: said by whoever asked.
+    // No apt, or it can't reach its archive: the caller reports it.
   }
   return isThere();
 }
@@ -158,7 +158,7 @@ async function makeImage(socket: string, image: string, folder: string): Promise
   const archive = join(folder, "image.tar");
   await run("tar", ["--create", "--file", archive, "--directory", root, "."]);
   await run("docker", ["--host", `unix://${socket}`, "import", archive, image]);
-  // Another one, to be told apart by its environment.
+  // Another one, distinguished by its environment.
   await run("docker", [
     "--host",
     `unix://${socket}`,

@@ -13,7 +13,7 @@ export interface Meddling {
   hold?: (call: string) => "before" | "after" | null;
   /** Another answer than the engine's, which does not hear of it. */
   refuse?: (call: string) => number | null;
-  /** Told of each request with all that are open then, it among them. */
+  /** Called for each request with all that are open then, it among them. */
   began?: (open: readonly string[]) => void;
   /** The address that is asked for instead. */
   redirect?: (address: string) => string;
@@ -38,7 +38,7 @@ export interface EngineProxy {
   close(): Promise<void>;
 }
 
-/** Speaks for the real engine to whoever connects to its socket. */
+/** Forwards connections to its socket to the real engine. */
 export async function startEngineProxy(engine: string): Promise<EngineProxy> {
   const folder = await mkdtemp(join(tmpdir(), "offstage-proxy-"));
   const socket = join(folder, "engine.sock");

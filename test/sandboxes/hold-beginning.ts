@@ -2,8 +2,8 @@ import { startProcess } from "../../src/sandboxes/process/process.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 
 /**
- * A process whose bubblewrap has made its child and not yet let it go on, since it can't tell of it: to be killed. Its arguments: a
- * folder for a pipe that is full, and a mark to find bubblewrap by.
+ * A process whose bubblewrap has made its child and not yet let it go on, since it can't report it: to be killed. Its
+ * arguments: a folder for a pipe that is full, and a mark to find bubblewrap by.
  */
 const [folder = "", mark = ""] = process.argv.slice(2);
 startProcess(

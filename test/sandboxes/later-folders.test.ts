@@ -23,7 +23,7 @@ beforeEach(async () => {
   mirror = join(data, "mirrors/one.git");
   for (const folder of [workspace, home]) await sandbox.makeWritable(folder);
   await mkdir(mirror, { recursive: true });
-  // Anybody might write there, if nothing else stood in the way.
+  // Every user may write there, if nothing else prevents it.
   await chmod(mirror, 0o777);
   await mkdir(join(data, "mirrors/other.git"));
   await writeFile(join(mirror, "object"), "an object");
@@ -134,7 +134,7 @@ describe.skipIf(!isRoot)("a running sandbox", () => {
     const now = join(data, "sessions/theirs");
     await rename(early, now);
     await sandbox.moveOwner(early, now);
-    // Whoever asks for the user of the folder's next one gets the same.
+    // The next sandbox of the folder gets the same user.
     await sandbox.makeWritable(join(now, "workspace"));
     await child.attach?.({
       mounts: [{ folder: join(now, "workspace"), place: join(now, "workspace"), isReadOnly: false }],

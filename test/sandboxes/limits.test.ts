@@ -62,7 +62,7 @@ describe("a bound of disk", () => {
     await inSandbox(`rm -rf ./* ${join(folder, "home")}/*`, {});
   });
 
-  // What a removed file holds is in no folder any more, and the file system gives it back when nobody has it open.
+  // A removed file's content is in no folder any more, and the file system frees it when no process has it open.
   const make = `sub gone { open(my $f, "+>", "gone") or die; unlink "gone"; syswrite $f, "x" x 15e6; return $f }`;
   it.each([
     ["open", ""],
@@ -79,7 +79,7 @@ describe("a bound of disk", () => {
     ],
     ["mapped, and not open", "for (@f) { die if syscall(9, 0, 15000000, 1, 1, fileno($_), 0) < 0 } @f = ();"],
   ])("ends what fills it with removed files that it keeps %s", async (how, keep) => {
-    // Without root's rights nobody may look at mappings, nor into a process that is not to be traced.
+    // Without root's rights a process may not read mappings, nor a process that is not to be traced.
     if (process.getuid?.() !== 0 && !/^open(?: by|$)/u.test(how)) return;
     // Only together with those that are kept in this way it is too much.
     const last = `print -e "gone" ? "a file" : "kept"; my $g = gone(); sleep 60`;

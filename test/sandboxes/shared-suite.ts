@@ -73,7 +73,7 @@ export function describeSandbox(sandbox: Sandbox, added: readonly string[] = [])
     await child.exited;
   });
 
-  it("tells of a command that is not there by its exit, not by an exception", async () => {
+  it("reports a missing command by its exit, not by an exception", async () => {
     const child = sandbox.start({ ...place.request(""), command: "no-such-program", arguments: [] });
     child.stdin.end();
     child.stdout.resume();

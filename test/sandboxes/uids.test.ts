@@ -63,13 +63,13 @@ describe.skipIf(process.getuid?.() !== 0)("under root, each session's folders", 
   it("keep their user over restarts, and are not gone through again", async () => {
     const before = await make("kept", server());
     const file = join(session("kept"), "home/root");
-    // Whoever went through all of it would give this away too.
+    // A walk through all of it would change the owner of this too.
     await writeFile(file, "x");
     expect(await make("kept", server())).toBe(before);
     expect(ownerOf(file)).toBe(0);
   });
 
-  it("get another if somebody took theirs while the machine's memory of it was gone, links unfollowed", async () => {
+  it("get another if theirs was taken while the machine's claims were gone, links unfollowed", async () => {
     const before = await make("slept", server());
     await rm(join(folder, "claims"), { recursive: true });
     const outside = join(folder, "outside");
@@ -234,7 +234,7 @@ describe.skipIf(process.getuid?.() !== 0)("under root, each session's folders", 
     expect(names().map((name) => readlinkSync(join(folder, "claims", name)))).toEqual([session("kept")]);
   });
 
-  it("are claimed in a folder that nobody else could have made", async () => {
+  it("are claimed in a folder that no other user could have made", async () => {
     const foreign = join(folder, "foreign");
     await mkdir(foreign, { mode: 0o777 });
     chownSync(foreign, 65_533, 65_533);
@@ -281,7 +281,7 @@ describe.skipIf(process.getuid?.() !== 0)(
       const tryOnce = `print syscall(${number.inotify}) >= 0 ? "has one" : "none: $!"`;
       // A second sandbox of the same session has none left; another session's has.
       const [same, other] = [start("a", tryOnce), start("b", tryOnce)];
-      // Read at the same time: what nobody reads of a program that ended is dropped.
+      // Read at the same time: unread output of a program that ended is dropped.
       const [ofSame, ofOther] = await Promise.all([text(same.stdout), text(other.stdout)]);
       expect(ofSame).toMatch(/^none: Too many open files/u);
       expect(ofOther).toBe("has one");

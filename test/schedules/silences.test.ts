@@ -14,7 +14,7 @@ beforeEach(async () => {
   api = await createTestApp();
   runs = createRuns(api);
   await api.post("/webhook/create", {
-    url: "https://example.com/told",
+    url: "https://example.com/announced",
     events: ["automation.silent", "automation.recovered"],
   });
 });
@@ -38,8 +38,8 @@ const look = (time: string) => reviewSilences(api.database, on(time));
 const update = async (id: string, changes: object): Promise<void> => {
   expect((await api.post(`/automation/${id}/update`, changes)).status).toBe(200);
 };
-/** What webhooks were told of an automation, the oldest first, without its names. */
-async function told(id: string) {
+/** The webhook events of an automation, the oldest first, without its names. */
+async function announced(id: string) {
   const { rows } = await api.database.pool.query<{ type: string; data: { since: string; reason: string } }>(
     "select type, data from webhook_delivery where data ->> 'id' = $1 order by created_at",
     [id],
@@ -55,7 +55,7 @@ const recovered = (since: string, reason = "nothing that is expected of it is ov
 describe("a schedule whose tick did not fire", () => {
   const seven = "2026-07-03T07:00:00.000Z";
 
-  test("is told of once, after ten minutes, and again when it fires", async () => {
+  test("is announced once, after ten minutes, and again when it fires", async () => {
     const id = await addSchedule({}, "skip");
     expect(await look("07:09:59")).toEqual({ silent: 0, recovered: 0 });
     expect(await look("07:10:00")).toEqual({ silent: 1, recovered: 0 });
@@ -68,25 +68,25 @@ describe("a schedule whose tick did not fire", () => {
     expect(await look("08:20:01")).toEqual({ silent: 0, recovered: 0 });
     await tick("09:00:01");
     expect(await look("09:00:30")).toEqual({ silent: 0, recovered: 1 });
-    expect(await told(id)).toEqual([["automation.silent", seven, reason], recovered(seven)]);
+    expect(await announced(id)).toEqual([["automation.silent", seven, reason], recovered(seven)]);
     expect((await runs.get(id)).alert).toBeNull();
     expect(await look("09:30:00")).toEqual({ silent: 0, recovered: 0 });
   });
 
-  test("is told of even if the server is back, and has run it, before anybody looked", async () => {
+  test("is announced even if the server is back, and has run it, before the watch did", async () => {
     const id = await addSchedule();
     await tick("09:20:00");
     await look("09:20:30");
     const reason = `the tick of ${seven} did not fire in time: no worker looked at its schedule for 2 h 20 min`;
-    expect(await told(id)).toEqual([["automation.silent", seven, reason], recovered(seven)]);
+    expect(await announced(id)).toEqual([["automation.silent", seven, reason], recovered(seven)]);
     // A short restart is none.
     await setNext(id, "2026-07-03T10:00:00Z");
     await tick("10:05:00");
     await look("10:20:00");
-    expect(await told(id)).toHaveLength(2);
+    expect(await announced(id)).toHaveLength(2);
   });
 
-  test("that was missed and is skipped is told of if the next is not soon", async () => {
+  test("that was missed and is skipped is announced if the next is not soon", async () => {
     const id = await addSchedule({}, "skip");
     await tick("07:03:00");
     expect(await look("07:09:00")).toEqual({ silent: 0, recovered: 0 });
@@ -94,7 +94,7 @@ describe("a schedule whose tick did not fire", () => {
     expect((await runs.get(id)).alert.reason).toBe(`the tick of ${seven} did not fire: no worker looked at it in time`);
   });
 
-  test("because runs failed in a row is told of; resuming is no firing", async () => {
+  test("because runs failed in a row is announced; resuming is no firing", async () => {
     const id = await addSchedule({ failuresBeforePause: 1 });
     for (const session of await runs.begin(id)) await runs.end(session, broken);
     await tick("07:00:01");
@@ -110,7 +110,7 @@ describe("a schedule whose tick did not fire", () => {
     await setNext(id, "2026-07-03T09:00:00Z");
     await tick("09:00:01");
     expect(await look("09:00:30")).toEqual({ silent: 0, recovered: 1 });
-    // Resumed before anybody was told: nothing is overdue.
+    // Resumed before an announcement: nothing is overdue.
     for (const session of await runs.begin(id)) await runs.end(session, broken);
     await tick("10:00:01");
     await update(id, { paused: false });
@@ -121,7 +121,7 @@ describe("a schedule whose tick did not fire", () => {
     const paused = await addSchedule({ paused: true });
     await tick("07:00:01");
     expect(await look("07:30:00")).toEqual({ silent: 0, recovered: 0 });
-    expect(await told(paused)).toEqual([]);
+    expect(await announced(paused)).toEqual([]);
     const ids = [await addSchedule(), await addSchedule(), await addSchedule()];
     expect(await look("07:30:00")).toEqual({ silent: 3, recovered: 0 });
     const [pausedNow = "", deleted = "", disabled = ""] = ids;
@@ -129,12 +129,12 @@ describe("a schedule whose tick did not fire", () => {
     await api.post(`/automation/${deleted}/delete`, {});
     await update(disabled, { triggers: [] });
     expect(await look("07:31:00")).toEqual({ silent: 0, recovered: 3 });
-    expect((await told(pausedNow)).at(-1)).toEqual(recovered(seven, "somebody paused it"));
-    expect((await told(deleted)).at(-1)).toEqual(recovered(seven, "it was deleted"));
-    expect((await told(disabled)).at(-1)).toEqual(recovered(seven));
+    expect((await announced(pausedNow)).at(-1)).toEqual(recovered(seven, "somebody paused it"));
+    expect((await announced(deleted)).at(-1)).toEqual(recovered(seven, "it was deleted"));
+    expect((await announced(disabled)).at(-1)).toEqual(recovered(seven));
   });
 
-  test("because the workers are behind is told of until one begins its run", async () => {
+  test("because the workers are behind is announced until one begins its run", async () => {
     const id = await addSchedule();
     await tick("07:00:01");
     await api.database.pool.query("update job set created_at = $2 where automation_id = $1", [id, on("07:00:01")]);
@@ -145,7 +145,7 @@ describe("a schedule whose tick did not fire", () => {
     expect(await look("07:12:00")).toEqual({ silent: 0, recovered: 1 });
   });
 
-  test("because the run before it never ends is told of once the next tick's run waits behind it", async () => {
+  test("because the run before it never ends is announced once the next tick's run waits behind it", async () => {
     const queue = { concurrency: { key: "'one'", policy: "queue" } };
     const id = await addSchedule({
       triggers: [{ type: "schedule", cron: "0 * * * *", missed: "skip", ...queue }],
@@ -186,7 +186,7 @@ describe("a schedule whose tick did not fire", () => {
     expect(await look("23:30:00")).toEqual({ silent: 1, recovered: 0 });
     expect(await look("07:31:00")).toEqual({ silent: 0, recovered: 1 });
     expect(await look("07:32:00")).toEqual({ silent: 0, recovered: 0 });
-    expect(await told(id)).toHaveLength(4);
+    expect(await announced(id)).toHaveLength(4);
   });
 });
 
@@ -210,7 +210,7 @@ describe("an automation of which runs are expected", () => {
     expect(await lookIn(0)).toEqual({ silent: 0, recovered: 0 });
     await runs.runNextJob();
     expect(await lookIn(0)).toEqual({ silent: 0, recovered: 1 });
-    expect((await told(id)).map(([type]) => type)).toEqual(["automation.silent", "automation.recovered"]);
+    expect((await announced(id)).map(([type]) => type)).toEqual(["automation.silent", "automation.recovered"]);
   });
 
   test("owes nothing while a person has it paused, and begins anew afterwards, or with another expectation", async () => {

@@ -295,7 +295,7 @@ test("schedules that are on time come before what an outage has left", async () 
   expect(await listDueSchedules(api.database, query)).toEqual([]);
 });
 
-test("one schedule that can't be read holds up no other, and is told of", async () => {
+test("one schedule that can't be read holds up no other, and is reported", async () => {
   const broken = await addSchedule();
   const good = await addSchedule();
   for (const made of [broken, good]) await setNext(made, "2026-07-03T07:00:00Z");

@@ -96,7 +96,7 @@ function expectedOutcomes({ ticks, missed }: Simulated, looks: readonly number[]
   return outcomes;
 }
 
-/** A database whose transactions sometimes break off: before they are committed, or so that nobody learns that they were. */
+/** A database whose transactions sometimes break off: before the commit, or after it without an answer. */
 function unreliable(database: Database, random: () => number, died: () => void): Database {
   return {
     ...database,

@@ -40,7 +40,7 @@ afterAll(async () => {
 const as = (session: string | null, url: string) => api.get(url, { key: null, headers: { cookie: session ?? "" } });
 const users = async () => (await api.get("/user/list")).body.users;
 
-describe("somebody who was invited", () => {
+describe("an invited person", () => {
   const invite = (body: object) => api.post("/user/invite", { name: "Carol", role: "viewer", ...body });
   const tokenOf = ({ body }: Answer): string => new URL(body.url).hash.slice(1);
   const open = async (token: string) => {
@@ -115,13 +115,13 @@ describe("somebody who was invited", () => {
     expect(await api.post(`/user/${invited.body.user.id}/invite`, {})).toMatchObject({ status: 400 });
   });
 
-  it("is nobody whom a provider names without having verified it", async () => {
+  it("is not recognized by an address that the provider has not verified", async () => {
     const invited = await invite({ email: "eve@company.example" });
     expect((await signInAt(api, "unverified")).to).toBe("/sign-in?problem=refused");
     expect(await users()).toEqual([invited.body.user]);
   });
 
-  it("has an address that nobody else of the organization has, also of two at once", async () => {
+  it("has an address that no other of the organization has, also of two at once", async () => {
     await signInAt(api, "bob");
     expect(await invite({ email: "BOB@company.example" })).toMatchObject({
       status: 409,
@@ -148,7 +148,7 @@ describe("somebody who was invited", () => {
     expect(await invite(body)).toMatchObject({ status: 400, body: { error: expect.stringMatching(error) } });
   });
 
-  it("is not named in commits by an address that nobody verified", async () => {
+  it("is not named in commits by an unverified address", async () => {
     const invited = await invite(stranger);
     const { session } = await open(tokenOf(invited));
     const asked = { prompt: "x", queueRightAway: false };

@@ -135,7 +135,7 @@ describe("by OpenID Connect", () => {
     expect(await users()).toEqual([]);
   });
 
-  it("knows somebody again, and keeps the role that an admin gave", async () => {
+  it("recognizes a person, and keeps the role that an admin gave", async () => {
     await signIn("bob");
     const [bob] = await users();
     await api.post(`/user/${bob.id}/update`, { role: "viewer" });
@@ -150,7 +150,7 @@ describe("by OpenID Connect", () => {
     expect(creating.status).toBe(403);
   });
 
-  it("is told in the audit log", async () => {
+  it("is in the audit log", async () => {
     await signIn("alice");
     const { body } = await api.get("/audit/list?action=signIn");
     expect(body.entries[0]).toMatchObject({
@@ -253,7 +253,7 @@ describe("a sign-in that was tampered with comes to nothing", () => {
 });
 
 describe("by GitHub", () => {
-  it("lets in whom an organization there has, by the id that nobody else can get", async () => {
+  it("lets in members of an organization there, by the id that no other can get", async () => {
     const { session } = await signInByGitHub();
     expect((await as(session, "/session/list")).status).toBe(200);
     expect((await users())[0]).toMatchObject({ name: "Name of octo", role: "member", email: "octo@elsewhere.example" });

@@ -66,7 +66,7 @@ it("reserves a session's budget while it runs, so that sessions that run at once
   expect((await claim(database))?.sessionId).toBe(waiting.rows[0]?.id);
 });
 
-it("puts a session aside that has spent all, held by nobody, until its budget is raised", async () => {
+it("parks a session that has spent all, without a worker, until its budget is raised", async () => {
   await updateOrganization(database, organizationId, { sessionBudgetUsd: 1 });
   const { id } = await addSession(database, organizationId);
   const held = await requireClaim(database);

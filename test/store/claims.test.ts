@@ -244,7 +244,7 @@ describe("claiming", () => {
     await addSession(database, organizationId);
     const holder = await database.pool.connect();
     try {
-      // The claim has the organization by now, and waits for this lock to tell of its move.
+      // The claim has the organization by now, and waits for this lock to announce its move.
       await holder.query("begin");
       await holder.query("lock table event in exclusive mode");
       const claiming = claim(database);
@@ -353,7 +353,7 @@ describe("lease and fence", () => {
     expect(await movesOf(held.sessionId)).toEqual(["queued > running", "running > queued"]);
   });
 
-  test("a worker that starts again takes up its own sessions at once, and nobody else's", async () => {
+  test("a worker that starts again takes up its own sessions at once, and no other's", async () => {
     const organizationId = await addOrganization(database);
     await addSession(database, organizationId);
     await addSession(database, organizationId);
@@ -519,17 +519,17 @@ describe("cancel", () => {
     await expect(cancelSession(database, organizationId, id)).rejects.toThrow(ConflictError);
   });
 
-  test("a claim and a cancel at the same time: either nothing runs, or the worker is told", async () => {
+  test("a claim and a cancel at the same time: either nothing runs, or the worker learns of it", async () => {
     const organizationId = await addOrganization(database);
-    const told: boolean[] = [];
+    const learned: boolean[] = [];
     for (let round = 0; round < 50; round += 1) {
       const { id } = await addSession(database, organizationId);
       const [held] = await Promise.all([claim(database), cancelSession(database, organizationId, id)]);
       const renewed = held === null ? null : await renewClaim(database, held, longLeaseMs);
-      told.push(renewed === null ? (await statusOf(organizationId, id)) === "cancelled" : renewed.cancelRequested);
+      learned.push(renewed === null ? (await statusOf(organizationId, id)) === "cancelled" : renewed.cancelRequested);
       if (held !== null) await finishSession(database, held, { ...done, status: "cancelled" });
     }
-    expect(told).toEqual(told.map(() => true));
+    expect(learned).toEqual(learned.map(() => true));
   });
 
   test("a claim that was about to take a session that is cancelled at that moment takes the next", async () => {

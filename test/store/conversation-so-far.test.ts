@@ -63,14 +63,14 @@ test("the conversation is that of the turns that are over, without any event", a
   ]);
 });
 
-test("of a very long conversation only the newest turns are told", async () => {
+test("of a very long conversation only the newest turns are given", async () => {
   await answer("x".repeat(300_000));
   await say("Again.");
   await answer("y".repeat(300_000));
   await say("Briefly.");
   await answer("It is done.");
-  const told = await transcript(database, claimed);
-  expect(told.map(({ text }) => text.slice(0, 10))).toEqual(["Again.", "yyyyyyyyyy", "Briefly.", "It is done"]);
+  const turns = await transcript(database, claimed);
+  expect(turns.map(({ text }) => text.slice(0, 10))).toEqual(["Again.", "yyyyyyyyyy", "Briefly.", "It is done"]);
 });
 
 test("a replay uses the agent that the last turn was begun with", async () => {

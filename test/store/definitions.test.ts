@@ -58,7 +58,7 @@ describe("src/store/sql", () => {
     }
   });
 
-  test("names in each file who calls the function, and nobody else", async () => {
+  test("names in each file the callers of the function, and no others", async () => {
     const sources = await sourcesOf(join(import.meta.dirname, "../../src"));
     for (const { name, sql } of set.definitions) {
       const header = sql.replaceAll(/\n-- /gu, " ");

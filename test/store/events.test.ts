@@ -177,7 +177,7 @@ test("another organization's session has no events, as one that does not exist",
   expect(await listEvents(database, organizationId, crypto.randomUUID(), 0, 10)).toBeNull();
 });
 
-test("what a program said is told whatever is in it: NUL, and half of a character if a text was cut", async () => {
+test("a program's output is stored whatever is in it: NUL, and half of a character if a text was cut", async () => {
   const held = await running();
   const odd = `a\0b${"💥".slice(0, 1)}`;
   await appendClaimEvents(database, held, [notice(odd)]);

@@ -89,7 +89,7 @@ describe("within an organization", () => {
     expect([countOf(taken, "noisy"), countOf(taken, "rare"), countOf(taken, "asked")]).toEqual([3, 3, 3]);
   });
 
-  test("what is more urgent comes first, whoever queued it", async () => {
+  test("more urgent sessions come first, whoever queued them", async () => {
     const organizationId = await addOrganization(database);
     const automation = await addAutomation(database, organizationId, "urgent");
     await atOnce(3, () => addSession(database, organizationId, { title: "asked" }));
@@ -100,7 +100,7 @@ describe("within an organization", () => {
   });
 });
 
-test("a session whose worker died goes on before others begin, whoever's turn it is", async () => {
+test("a session whose worker died goes on before others begin, whatever lane is next", async () => {
   const organizationId = await addOrganization(database);
   const noisy = await addAutomation(database, organizationId, "noisy");
   await atOnce(3, () => addSession(database, organizationId, { title: "noisy", automationId: noisy }));

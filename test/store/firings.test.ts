@@ -209,7 +209,7 @@ describe("deliveries at once", () => {
     expect(await arrivalsOf(trigger)).toHaveLength(100);
   });
 
-  test("of a trigger with a policy keep to it, and wait for nobody", async () => {
+  test("of a trigger with a policy keep to it, and wait for no other", async () => {
     const trigger = await addTrigger();
     await database.pool.query(`update trigger set max_per_hour = 3 where id = $1`, [trigger.fireable.id]);
     const limited = await found(trigger.fireable.id);

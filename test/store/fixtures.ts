@@ -56,7 +56,7 @@ export async function addPerson(
   return { userId: user.id, key };
 }
 
-/** What somebody let a program do. @returns its id */
+/** A person's grant for a program. @returns its id */
 export async function addGrant(database: Database, organizationId: string): Promise<string> {
   const id = crypto.randomUUID();
   await database.pool.query(

@@ -37,7 +37,7 @@ interface Place {
   readonly organizationId: string;
   readonly automations: readonly string[];
   readonly repositories: readonly string[];
-  /** Two users, and a key that is nobody's. */
+  /** Two users, and a key without an owner. */
   readonly people: readonly string[];
   readonly sessions: { readonly id: string; readonly createdAt: number }[];
   readonly pullRequests: string[];
@@ -54,7 +54,7 @@ async function makePlace(): Promise<Place> {
       [id, organizationId],
     );
   }
-  // Somebody who can't be erased, being the last admin.
+  // A person who can't be erased, being the last admin.
   await addPerson(database, organizationId, { name: "Root", role: "admin" });
   const ada = await addPerson(database, organizationId, { name: "Ada" });
   const grace = await addPerson(database, organizationId, { name: "Grace" });

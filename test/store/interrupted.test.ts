@@ -42,7 +42,7 @@ const list = (id: string, concurrency: number) =>
   reportWorker(database, { id, agents: [], defaultAgent: null, concurrency });
 
 describe("sessions that were interrupted", () => {
-  test("go on in the order in which that happened, whoever's turn it is", async () => {
+  test("go on in the order in which that happened, whatever lane is next", async () => {
     const held: ClaimedSession[] = [];
     for (const title of ["first", "second", "third"]) {
       const automationId = await addAutomation(database, organizationId, title);

@@ -51,7 +51,7 @@ test("the use of each key is on record", async () => {
 
 describe("what is known of a key", () => {
   const scopesOf = async (key: string, finder: FindPrincipal) => (await finder(key))?.scopes ?? null;
-  /** Changes a key as nobody does, without a word to anybody: who does not ask the database again shows it. */
+  /** Changes a key without a notification, as no operation does: an answer from the cache then shows the old key. */
   const changeSilently = (id: string) =>
     testDatabase.database.pool.query("update api_key set scopes = '{write}' where id = $1", [id]);
 
@@ -112,8 +112,8 @@ describe("what is known of a key", () => {
     expect(await scopesOf(key, finder)).toBeNull();
   });
 
-  test("is forgotten if the connection that would tell of changes is lost", async () => {
-    const { key, record } = await made("known to nobody who hears");
+  test("is dropped from the cache if the connection for notifications is lost", async () => {
+    const { key, record } = await made("known without notifications");
     const finder = await knowing(testDatabase.database, key);
     await changeSilently(record.id);
     expect(await scopesOf(key, finder)).toEqual(["read"]);

@@ -16,7 +16,7 @@ interface Expected {
   attempt: number;
   cancelRequested: boolean;
   expired: boolean;
-  /** Workers that died since somebody asked for work, a turn ended or a worker handed it back. */
+  /** Workers that died since work was requested, a turn ended or a worker handed it back. */
   lost: number;
   readonly messages: ("pending" | "running" | "done")[];
 }
@@ -59,12 +59,12 @@ async function same({ sessions }: Model, { testDatabase, organizationId }: Real)
     held: boolean;
     events: number;
     last: number;
-    told: SessionStatus | null;
+    announced: SessionStatus | null;
     broken: number;
   }>(
     `select id, status, attempt, worker is not null as held,
        (select count(*)::integer from event where session_id = session.id) as events, last_event::integer as last,
-       (select data ->> 'to' from event where session_id = session.id and type = 'session.status' order by seq desc limit 1) as told,
+       (select data ->> 'to' from event where session_id = session.id and type = 'session.status' order by seq desc limit 1) as announced,
        (select count(*)::integer from (
          select data ->> 'from' as came, lag(data ->> 'to') over (order by seq) as was from event
          where session_id = session.id and type = 'session.status') as moves where came <> was) as broken
@@ -76,7 +76,7 @@ async function same({ sessions }: Model, { testDatabase, organizationId }: Real)
     const row = rows.find((candidate) => candidate.id === id);
     expect(row).toMatchObject({ status, attempt, held: status === "running", broken: 0 });
     expect(row?.events).toBe(row?.last);
-    expect(row?.told ?? status).toBe(status);
+    expect(row?.announced ?? status).toBe(status);
   }
   expect(rows.filter(({ status }) => status === "running").length).toBeLessThanOrEqual(limit);
 }

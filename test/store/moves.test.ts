@@ -109,7 +109,7 @@ test.each(sessionStatuses)(
   },
 );
 
-/** Where the source writes some of these columns of a table, separated by `|`. */
+/** The places in the source that write some of these columns of a table, separated by `|`. */
 async function writersOf(table: string, names: string): Promise<string[]> {
   const files = await readdir(src, { recursive: true });
   const writers: string[] = [];

@@ -449,7 +449,7 @@ test("a running session is cancelled first, and its worker ends it", async () =>
     [running.organizationId],
   );
   expect(rows).toEqual([{ status: "running", cancel_requested: true }]);
-  // The worker dies, and nobody ends what it had.
+  // The worker dies, and its session is not ended.
   await database.pool.query("update session set lease_until = now() - interval '1 second' where id = $1", [
     claimed.sessionId,
   ]);
@@ -457,7 +457,7 @@ test("a running session is cancelled first, and its worker ends it", async () =>
   expect(await finishErasure(database, running.organizationId, signal)).toBe(true);
 });
 
-test("an erased user is nobody any more: not on their sessions, not by their keys, not at their provider", async () => {
+test("an erased user is gone: from their sessions, their keys and their provider's id", async () => {
   const { organizationId, key, sessions } = await fill("personword", 1);
   const identity = {
     issuer: "https://id.example",

@@ -217,7 +217,7 @@ test("thousands of old lines of the audit log go in batches, and the young stay"
   expect(rows).toEqual([{ count: 1 }]);
 });
 
-test("what webhooks were told is forgotten some days later, what is still to be told is not", async () => {
+test("sent deliveries of webhooks are deleted some days later, due ones are not", async () => {
   const webhookId = crypto.randomUUID();
   await database.pool.query(
     "insert into webhook (id, organization_id, url, events, sealed, master_key) values ($1, $2, 'https://a.example', '{}', '', '')",

@@ -234,7 +234,7 @@ describe("a worker whose lease has expired", () => {
     ["its end", (held) => finishSession(database, held, { status: "completed", summary: null, failure: null })],
     ["a passing failure", (held) => failSession(database, held, away, day)],
     ["handing it back", (held) => releaseClaim(database, held)],
-  ])("can't write %s, even if nobody has the session yet", async (_, write) => {
+  ])("can't write %s, even if no worker has the session yet", async (_, write) => {
     const held = await requireClaim(database);
     await expireLease(database, id);
     await expect(write(held)).rejects.toBeInstanceOf(LeaseLostError);

@@ -83,7 +83,7 @@ test("a session is found by its id, however that is written", async () => {
   expect(await search(` ${id.toUpperCase()} `)).toEqual(["Find me"]);
 });
 
-test("what has no words finds nothing, and nobody finds another organization's", async () => {
+test("a search without words finds nothing, and no search finds another organization's", async () => {
   for (const q of ["!?", "\0", "\u{d800}", "“…”"]) expect(await search(q)).toEqual([]);
   const other = await addOrganization(testDatabase.database);
   expect((await searchSessions(testDatabase.database, other, "seldom", { limit: 2 })).items).toEqual([]);

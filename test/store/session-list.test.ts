@@ -21,7 +21,7 @@ interface Plain {
   readonly labels: readonly string[];
   readonly archived: boolean;
   readonly attention: readonly AttentionReason[];
-  /** Null: nobody has still to look at it. */
+  /** Null: no person has still to look at it. */
   readonly unreadBy: string | null;
 }
 

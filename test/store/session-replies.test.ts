@@ -72,7 +72,7 @@ async function said(id: string): Promise<string[]> {
 const dueNow = (id: string) =>
   database.pool.query("update session_reply set due_at = now() where session_id = $1 and due_at is not null", [id]);
 
-test("a run is told of when its agent begins and when it ends, once, however many workers look", async () => {
+test("a run is reported when its agent begins and when it ends, once, however many workers look", async () => {
   const id = await run();
   await atOnce(4, say);
   expect(await said(id)).toEqual([]);
@@ -273,7 +273,7 @@ test(`at one issue no more than ${mostRepliesOfSubject} results are said`, async
   expect(rows[0]?.count).toBe(mostRepliesOfSubject);
 });
 
-test(`in one thread no more than ${mostRepliesOfSubject} runs are told of, so that bots that answer each other end`, async () => {
+test(`in one thread no more than ${mostRepliesOfSubject} runs are reported, so that bots that answer each other end`, async () => {
   for (let count = 0; count < mostRepliesOfSubject + 2; count += 1) await run();
   const { rows } = await database.pool.query<{ count: number }>(
     `select count(*)::integer as count from session_reply join session on session.id = session_id

@@ -242,7 +242,7 @@ test("hostile templates of one key leave the others their turns, and what is too
   ]);
 });
 
-test("a process that is killed from outside costs nobody a template", async () => {
+test("a process that is killed from outside loses no template", async () => {
   let kills = 0;
   const pool = createTemplates({
     processes: 1,

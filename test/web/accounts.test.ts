@@ -65,7 +65,7 @@ test("a person connects their account, replaces its token after the forge refuse
   await page.getByText("No accounts yet.").waitFor();
 });
 
-test("whoever is signed in as nobody in particular is told to sign in", async () => {
+test("a sign-in without a person is asked to sign in as one", async () => {
   const page = await site.signedIn();
   await page.goto("/settings");
   await page.getByText("Sign in as yourself to connect one.").waitFor();

@@ -239,7 +239,7 @@ test("a condition is tried on what came to its trigger, and saved", async () => 
   ]);
 });
 
-test("what a forge told is tried, and a trigger of a forge says what to set up there", async () => {
+test("a forge's delivery is tried, and a trigger of a forge says what to set up there", async () => {
   const connection = await site.call("/connection/create", {
     kind: "github",
     name: "Our GitHub",
@@ -275,12 +275,12 @@ test("what a forge told is tried, and a trigger of a forge says what to set up t
     connection.webhookSecret,
   );
   const { pathname } = new URL(connection.hookUrl);
-  const told = await fetch(`${site.offstage.url}${pathname}`, {
+  const answer = await fetch(`${site.offstage.url}${pathname}`, {
     method: "POST",
     headers: headers as Record<string, string>,
     body,
   });
-  const { ledgerId } = (await told.json()) as { ledgerId: string };
+  const { ledgerId } = (await answer.json()) as { ledgerId: string };
   await waitFor(async () => (await site.call(`/ledger/${ledgerId}`)).outcome === "filtered", "it is decided");
 
   const page = await site.signedIn();

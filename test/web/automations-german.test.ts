@@ -238,7 +238,7 @@ test("its runs, its notices, and its entries in the ledger", async () => {
   await isGerman(page.getByRole("heading", { name: germanLedger.deletedAutomation }));
 });
 
-test("who may only look is told so", async () => {
+test("a reader is shown that they may only look", async () => {
   const { key } = await site.call("/key/create", { name: "sieht", role: "viewer" });
   const viewer = await site.signedIn({ key, locale: "de-AT" });
   await viewer.goto("/automations/new");

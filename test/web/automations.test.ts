@@ -169,7 +169,7 @@ test("its gate is set and shown, and a run that it filtered says so with what it
   expect(await accessibilityProblems(page)).toEqual([]);
 });
 
-test("what its runs remember is shown, added, changed and removed, and nobody's change is overwritten", async () => {
+test("what its runs remember is shown, added, changed and removed, and no other change is overwritten", async () => {
   const { id, macro } = await createAutomation("Remembers");
   const page = await site.signedIn();
   await page.goto(`/automations/${id}`);
@@ -279,7 +279,7 @@ test("triggers are shown with their address and condition, and changed as JSON; 
   const secret = page.getByRole("region", { name: "New secret" });
   expect(await secret.getByRole("textbox").inputValue()).toMatch(/^[0-9a-f]{64}$/u);
   expect(await accessibilityProblems(page)).toEqual([]);
-  // Nobody has it yet: what is saved meanwhile does not take it away.
+  // It was not copied yet: a save meanwhile does not remove it.
   await page.getByRole("button", { name: "Condition Schedule" }).click();
   await page.getByRole("dialog").getByLabel("Condition").fill("true");
   await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
@@ -297,7 +297,7 @@ test("triggers are shown with their address and condition, and changed as JSON; 
   expect(await scrollsSideways(page)).toBe(false);
 });
 
-test("a page tells of failures in a row, of silence, and of all sessions of a run that fans out", async () => {
+test("a page shows failures in a row, silence, and all sessions of a run that fans out", async () => {
   const { id, macro } = await createAutomation("Watched");
   const page = await site.signedIn();
   await page.goto(`/automations/${id}`);

@@ -92,7 +92,7 @@ test("a person who is not signed in does so first, and comes back to the questio
   await page.context().close();
 });
 
-test("a mistake of the program is told here, and nobody is sent to it", async () => {
+test("a mistake of the program is shown here, and the browser is not redirected to it", async () => {
   const page: Page = await site.signedIn();
   await page.goto(asks({ redirect_uri: "https://evil.example/callback" }));
   await page.getByText("Nothing was allowed. Have it register again").waitFor();

@@ -13,7 +13,7 @@ let repository: string;
 beforeAll(async () => {
   ready = await openSite();
   ({ url: repository } = await ready.forge.createRepository("acme", "first", { "README.md": "# Before\n" }));
-  // No model, and no token; with another address of GitHub's API, so that nobody asks the real one.
+  // No model, and no token; with another address of GitHub's API, so that no request goes to the real one.
   const { apiUrl } = ready.forge;
   bare = await openSite({
     OFFSTAGE_MODEL_BASE_URL: "",
@@ -72,7 +72,7 @@ test("where nothing is there, each step says what is missing, and what to do", a
   await bare.client.connection.delete(id);
 });
 
-test("whoever may not connect a forge is told who may, and whoever may not start a session is not led to one", async () => {
+test("a user who may not connect a forge is shown who may, and one who may not start a session is not led to one", async () => {
   const as = async (role: string): Promise<Page> => {
     const { key } = await bare.call("/key/create", { name: role, role });
     const page = await bare.signedIn({ key });
@@ -121,7 +121,7 @@ test("the guide ends with a real pull request, and says why a session has none",
   expect(address).toBe(`${repository.replace(/\.git$/u, "")}/pull/1`);
   expect(await accessibilityProblems(page)).toEqual([]);
 
-  // Whoever narrows the list looks for something else.
+  // A narrowed list has no guide.
   await page.goto("/?status=completed");
   await page.locator("[data-session]").first().waitFor();
   expect(await guide(page).count()).toBe(0);

@@ -268,12 +268,12 @@ test("the organization's settings ask until they are saved", async () => {
   await site.call("/organization/update", { repositories: null });
 });
 
-test("a form takes back nothing that somebody else set while it was open, and shows it once it knows of it", async () => {
+test("a form reverts no change that others made while it was open, and shows it once it is read", async () => {
   const { url } = await site.forge.createRepository("acme", "shared", { "README.md": "# Before\n" });
   const { id } = await site.call("/repository/create", { url });
   const made = await site.call("/automation/create", { name: "Ours", macro: "ours", instructions: "say x" });
   const page = await openSettings();
-  // As a window that somebody comes back to: what is shown is read again.
+  // As a window that gets the focus again: what is shown is read again.
   const comeBack = () => page.evaluate("document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))");
 
   await page.getByLabel("Allowed repositories").fill("127.0.0.1/*");

@@ -37,7 +37,7 @@ import { foreignWords, wordsLeft } from "./words-left.ts";
 let site: Site;
 let forge: TestForge;
 let receiver: Server;
-/** Of somebody who may have accounts at forges. */
+/** Of a person who may have accounts at forges. */
 let key: string;
 
 beforeAll(async () => {

@@ -49,7 +49,7 @@ async function home(path = "/"): Promise<Page> {
   return page;
 }
 
-test("what needs somebody stands first with the reason, then what is at work with what it does, then what is to be reviewed", async () => {
+test("sessions that need a person come first with the reason, then running ones with what they do, then those to be reviewed", async () => {
   const page = await home();
   const needs = rows(page, "Needs you");
   await needs.filter({ hasText: "the session's budget is used up" }).waitFor();
@@ -327,7 +327,7 @@ test("nothing found, and a list that can't be loaded, say so and how to go on", 
   await rows(page, "Sessions").first().waitFor();
 });
 
-test("an organization without sessions is told what happens here", async () => {
+test("the page of an organization without sessions says what happens here", async () => {
   const empty = await openSite();
   try {
     const page = await empty.signedIn();

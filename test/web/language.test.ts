@@ -31,9 +31,9 @@ import { untilOver } from "../world.ts";
 import { openSite, type Site } from "./site.ts";
 import { foreignWords, wordsLeft } from "./words-left.ts";
 
-/** Another language is shown in the middle of what somebody does. */
+/** A change of the language while the user works. */
 let site: Site;
-/** Of a session that is over, which figures tell of, too. */
+/** Of a session that has ended, which figures count, too. */
 let id: string;
 const english = {
   automations,
@@ -90,7 +90,7 @@ async function chooseGerman(page: Page): Promise<void> {
   expect(left.filter((words) => !names.test(words))).toEqual([]);
 }
 
-/** A page of somebody who has chosen no language. */
+/** A page of a user who has chosen no language. */
 async function open(path: string, shown: string): Promise<Page> {
   const page = await site.signedIn();
   await page.goto(path);

@@ -108,7 +108,7 @@ test("five hundred changed files are a list of folded ones, of which those that 
   expect(await drawn()).toBe(0);
   await page.getByRole("button", { name: "Open all" }).click();
   await page.getByText("export const answer0 ").first().waitFor();
-  // Those that are far away wait until somebody comes near.
+  // Those that are far away are not drawn until the user scrolls near.
   expect(await drawn()).toBeLessThan(60);
   await page.getByLabel("Find in the changes").fill("answer499 ");
   await page.getByText("1 file has it").waitFor();

@@ -53,7 +53,7 @@ test("a session is composed with its branch, labels, further repositories and ho
   await page.getByLabel("Assignees").fill("ada");
   await requireGood(page);
 
-  // What was written survives a reload, and is told of while it is out of sight.
+  // A draft survives a reload, and is indicated while it is out of sight.
   await page.reload();
   await page.getByRole("button", { name: "More (8)" }).waitFor();
   const draft = page.getByRole("button", { name: "Save as a draft" });
@@ -190,7 +190,7 @@ test("an admin downloads all data of the organization", async () => {
   expect(archive).toContain("end.json");
 });
 
-// The last: nobody is signed in from then on.
+// The last: no user is signed in from then on.
 test("an admin erases the organization by its name, after reading what goes for ever", async () => {
   const page = await site.signedIn({ viewport: { width: 390, height: 800 } });
   await page.goto("/settings");

@@ -114,7 +114,7 @@ test("choices are saved and shown again", async () => {
   expect(settings).toContainEqual({ kind: "pullRequest.merged", push: "off", email: "mine" });
 });
 
-test("it says what is missing for mail, and to a key of nobody that it has no notices", async () => {
+test("it says what is missing for mail, and to a key without an owner that it has no notices", async () => {
   const page = await site.signedIn({ key: grace });
   await page.goto("/settings");
   await section(page).getByText(english.noAddress).waitFor();
@@ -146,7 +146,7 @@ test("it says what is missing for mail, and to a key of nobody that it has no no
   expect(await accessibilityProblems(nobody)).toEqual([]);
 });
 
-test("a browser that can't be pushed to is told why, and what to do", async () => {
+test("a browser that can't be pushed to shows why, and what to do", async () => {
   const page = await site.signedIn({ key: grace });
   await page.addInitScript(`
     if (window.name === "insecure") Object.defineProperty(window, "isSecureContext", { value: false });
@@ -368,7 +368,7 @@ test("a browser whose subscription was changed is pushed to at its new address, 
   await asAda(`/subscription/${id}/delete`, {});
   expect(await changed(page, receiver.subscription)).toBe(1);
   expect(await listed()).toEqual([]);
-  // What was subscribed is forgotten: nobody is asked again.
+  // The subscription is deleted: the user is not asked again.
   expect(await changed(page, receiver.subscription)).toBe(0);
   await moved.close();
 });

@@ -84,7 +84,7 @@ test("the one-time link signs a browser in once, and leaves no token in the addr
   expect(new URL(second.url()).hash).toBe("");
 });
 
-test("a page asked for without a sign-in comes after it, and a wrong key is told", async () => {
+test("a page asked for without a sign-in comes after it, and a wrong key is reported", async () => {
   const { id } = await client.session.create({ prompt: "say later", queueRightAway: false });
   const page = await openPage();
   await page.goto(`/sessions/${id}?tab=changes`);
@@ -378,7 +378,7 @@ test("a page that is come to has the focus, and what was written is kept, over a
   await prompt.fill("");
 });
 
-test("the end of a session at work stays in sight, until somebody scrolls up", async () => {
+test("the end of a running session stays in sight, until the user scrolls up", async () => {
   const { id } = await client.session.create({ prompt: "shell sleep 600" });
   const page = await signedIn({ viewport: { width: 800, height: 600 } });
   await page.goto(`/sessions/${id}`);
@@ -472,7 +472,7 @@ test("an address that leads nowhere says so", async () => {
   const page = await signedIn();
   await page.goto("/sessions/00000000-0000-4000-8000-000000000000");
   await page.getByText("There is no such session").waitFor();
-  // Whoever opens it in a browser is shown a page; programs are answered as always.
+  // A browser is shown a page; programs are answered as always.
   expect((await page.goto("/nowhere/at/all"))?.status()).toBe(404);
   await page.getByRole("heading", { name: "There is no such page" }).waitFor();
   await page.getByRole("link", { name: "Go to the sessions" }).click();
@@ -553,7 +553,7 @@ test("a session of a server without a sandbox says so on its page", async () => 
   }
 });
 
-test("an admin sets budgets, lists and secrets, and the audit log tells of it", async () => {
+test("an admin sets budgets, lists and secrets, and the audit log shows it", async () => {
   const page = await signedIn();
   await page.goto("/");
   await page.getByRole("link", { name: "Settings" }).click();
@@ -587,7 +587,7 @@ test("an admin sets budgets, lists and secrets, and the audit log tells of it", 
   await client.organization.update({ monthlyBudgetUsd: null, models: null });
 });
 
-test("somebody signs in by the company's provider, and stays the admin that is needed", async () => {
+test("a person signs in by the company's provider, and stays the admin that is needed", async () => {
   const provider = await startProvider({ ada: { name: "Ada", email: "ada@company.example", email_verified: true } });
   const own = await createWorld(script);
   const started = await startInProcess(own, {

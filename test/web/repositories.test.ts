@@ -150,7 +150,7 @@ test("name, note, own branch and limit are saved, and refused at their fields", 
   await general.getByRole("alert").getByText("branch is not a valid git branch name").waitFor();
   expect(await general.getByLabel("Own branch").getAttribute("aria-invalid")).toBe("true");
   await general.getByLabel("Own branch").fill("develop");
-  // What is no number is sent to nobody, as if no limit were wanted.
+  // A text that is no number is not sent as if no limit were wanted.
   await general.getByLabel("Sessions at once").pressSequentially("2e");
   await general.getByRole("button", { name: "Save" }).press("Enter");
   await general.getByLabel("Sessions at once").and(page.locator(":focus")).waitFor();
@@ -385,7 +385,7 @@ test("a finding is let through, and stopped again", async () => {
   await dialog.getByRole("button", { name: "Let it pass" }).click();
   const list = findings.getByRole("list", { name: "Findings that may be pushed" });
   await list.getByText("test/fixtures/**", { exact: true }).waitFor();
-  // Somebody else adds one meanwhile, which stays.
+  // Another person adds one meanwhile, which stays.
   await site.call(`/repository/${made.id}/allow-finding`, { rule: "stripe" });
   await list.getByRole("button", { name: "Remove" }).click();
   await page.getByRole("alertdialog").getByRole("button", { name: "Remove" }).click();

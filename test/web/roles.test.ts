@@ -6,7 +6,7 @@ import { untilOver } from "../world.ts";
 import { accessibilityProblems } from "./browser.ts";
 import { openSite, type Site } from "./site.ts";
 
-/** What pages offer depends on what whoever is signed in may do. */
+/** What pages offer depends on the signed-in user's role. */
 let site: Site;
 let sessionId: string;
 let automationId: string;
@@ -36,7 +36,7 @@ interface Visitor {
   readonly role: Role;
 }
 
-/** Somebody who has signed in with a key of the role. */
+/** A user who has signed in with a key of the role. */
 async function signedInAs(role: Role): Promise<Visitor> {
   const { key } = await site.call("/key/create", { name: role, role });
   return { page: await site.signedIn({ key }), role };
@@ -116,13 +116,13 @@ test("an admin is offered more: to allow a host that was refused", async () => {
   expect(settings).toEqual(expect.arrayContaining(["Save", "New key"]));
 });
 
-test("whose role is changed is told what was refused, and is offered no more than they may from then on", async () => {
+test("whose role is changed is shown what was refused, and is offered no more than they may from then on", async () => {
   const { user, url } = await site.call("/user/invite", { name: "Grace Hopper", role: "member" });
   const page = await site.stranger();
   await page.goto(url);
   const prompt = page.getByLabel("What should be done?");
   await prompt.fill("Half a thought");
-  // Their role is known. Whatever else asks for it, as a window that somebody comes back to does, learns of the new one afterwards.
+  // Their role is known. A window that gets the focus again reads the new one afterwards.
   await page.locator("nav a", { hasText: "Webhooks" }).waitFor({ state: "detached" });
   const refused = Promise.withResolvers<void>();
   await page.route("**/me", async (route) => {
@@ -141,7 +141,7 @@ test("whose role is changed is told what was refused, and is offered no more tha
   expect(await page.getByLabel("Follow up").count()).toBe(0);
 });
 
-test("whose budget is used up, an admin can raise, and others are told so", async () => {
+test("whose budget is used up, an admin can raise, and others see that", async () => {
   await site.call("/organization/update", { sessionBudgetUsd: 0.2 });
   const prompt = "shell echo a, then shell echo b, then shell echo c, then shell echo d";
   const { id } = await site.client.session.create({ prompt });

@@ -141,7 +141,7 @@ test("a file that was viewed is folded and stays so until it changes again; word
   await page.keyboard.press("Escape");
 });
 
-test("the changes show as the agent tells of its edits, and the plan ticks", async () => {
+test("the changes show as the agent reports its edits, and the plan ticks", async () => {
   const page = await open(filled.running);
   await page.getByRole("region", { name: "Plan" }).getByText("3 of 4").waitFor();
   await tell(
@@ -344,7 +344,7 @@ test("on a phone everything is there in tabs, and nothing sticks out", async () 
   }
 });
 
-test("what is written while somebody reads further up moves nothing of what they read", async () => {
+test("new output while the user reads further up does not move what they read", async () => {
   const { id } = await site.client.session.create({ prompt: "shell sleep 600", queueRightAway: false });
   await tell(
     id,

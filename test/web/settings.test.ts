@@ -116,7 +116,7 @@ test("an address leads to its section, which stays in sight while others load ab
   await untilOpen(page, "sign-ins", "Signed-in browsers");
   await requireGood(page);
 
-  // Whoever goes on by themselves is left where they are.
+  // A user who scrolls is not moved.
   await page.mouse.move(900, 400);
   await page.mouse.wheel(0, -100_000);
   await expect.poll(() => current(page)).toBe("Sessions");
@@ -156,7 +156,7 @@ test("a section is found among the commands, from any page", async () => {
   await untilOpen(page, "keys", "API keys");
 });
 
-test("whoever is no admin has links to what they see, and no command leads to more", async () => {
+test("a user who is no admin has links to what they see, and no command leads to more", async () => {
   const page = await site.signedIn({ key: member, viewport: { width: 390, height: 800 } });
   await page.goto("/settings#keys");
   await page.getByRole("heading", { name: "Programs" }).waitFor();
@@ -170,7 +170,7 @@ test("whoever is no admin has links to what they see, and no command leads to mo
   await expect.poll(() => found.allTextContents()).toEqual(shown.map((title) => `${title} · Settings`));
 });
 
-test("whoever has to sign in first comes to the section, too", async () => {
+test("a user who has to sign in first comes to the section, too", async () => {
   const page = await site.stranger();
   await page.goto("/settings#programs");
   await page.waitForURL((url) => url.pathname === "/sign-in");

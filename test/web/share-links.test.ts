@@ -6,7 +6,7 @@ import { fillOrganization, type Filled } from "./content/fill.ts";
 import { storeEvents } from "./content/sessions.ts";
 import { openSite, type Site } from "./site.ts";
 
-/** Links that show a session to somebody who is not signed in. */
+/** Links that show a session without a sign-in. */
 let site: Site;
 let filled: Filled;
 
@@ -22,7 +22,7 @@ async function choose(page: Page, name: string): Promise<void> {
   await page.getByRole("button", { name, exact: true }).click();
 }
 
-test("somebody makes a link, a stranger reads the session by it, and it is revoked", async () => {
+test("a user makes a link, a stranger reads the session by it, and it is revoked", async () => {
   const page = await site.signedIn({ viewport: { width: 1_440, height: 900 } });
   await page.goto(`/sessions/${filled.completed}`);
   await choose(page, "Share …");

@@ -48,7 +48,7 @@ test("the palette finds pages, commands and sessions, by the keyboard alone", as
   await field.waitFor({ state: "detached" });
 });
 
-test("letters lead to pages, not while somebody writes, and not once they are switched off", async () => {
+test("letters lead to pages, not while the user writes, and not once they are switched off", async () => {
   const page = await home();
   await page.getByLabel("Search sessions").fill("g l");
   await page.getByLabel("Search sessions").press("g");

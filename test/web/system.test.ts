@@ -138,7 +138,7 @@ test("a worker of another version is marked, and one whose disk is full or nearl
   await page.getByText("Nothing is wrong.").waitFor();
 });
 
-test("without any worker the page says how one comes, and a server that is away is told of", async () => {
+test("without any worker the page says how one comes, and a server that does not answer is reported", async () => {
   const page = await opened("/");
   await page.route("**/system/health", (route) => route.fulfill({ status: 400, json: { error: "it failed" } }));
   await page.getByRole("link", { name: "System" }).click();
@@ -161,7 +161,7 @@ test("without any worker the page says how one comes, and a server that is away 
   await problemsOf(page).getByText("No worker is there.").waitFor();
 });
 
-test("before anybody has signed in, the page of people says how they come, and a failed one that it failed", async () => {
+test("before the first sign-in, the page of people says how they come, and a failed one that it failed", async () => {
   const page = await opened("/people");
   await page.getByText("Nobody has signed in by an identity provider yet").waitFor();
   await page.getByText("Everybody who signed in to the organization default, or was invited.").waitFor();
@@ -249,7 +249,7 @@ test("a person is disabled, let in again, and removed, each by the keyboard and 
   expect(await page.getByText("deleted user").count()).toBe(0);
 });
 
-test("an admin invites somebody, who signs in by the link as themselves, and gets another one when it is used", async () => {
+test("an admin invites a person, who signs in by the link as themselves, and gets another one when it is used", async () => {
   const page = await opened("/people");
   await page.getByRole("button", { name: "Invite" }).click();
   const form = page.getByRole("dialog", { name: "Invite somebody" });
@@ -265,7 +265,7 @@ test("an admin invites somebody, who signs in by the link as themselves, and get
   await form.getByRole("button", { name: "Make a link" }).press("Enter");
   const link = page.getByLabel("Link for Edsger <b>D</b>");
   await link.waitFor();
-  // Whoever uses the keyboard is at the link, and not at the button that opened the form.
+  // The focus is at the link, and not at the button that opened the form.
   await link.and(page.locator(":focus")).waitFor();
   const address = await link.inputValue();
   await page.getByText("This server has no mail server: give them the link yourself.").waitFor();
@@ -292,11 +292,11 @@ test("an admin invites somebody, who signs in by the link as themselves, and get
   await page.getByRole("alertdialog").getByRole("button", { name: "New link" }).press("Enter");
   await link.waitFor();
   expect(await link.inputValue()).not.toBe(address);
-  // Whoever an identity provider signs in gets no link.
+  // A person whom an identity provider signs in gets no link.
   expect(await page.getByRole("button", { name: /^New link/u }).count()).toBe(1);
 });
 
-test("a member is offered neither page, and told why not", async () => {
+test("a member is offered neither page, and shown why not", async () => {
   const page = await opened("/people", { key: people["noor"]?.key ?? "" });
   await page.getByRole("alert").getByText("lacks the scope admin").waitFor();
   const navigation = page.getByRole("navigation", { name: "Main" });

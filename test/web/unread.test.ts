@@ -211,7 +211,7 @@ test("the list is narrowed to what is unread by its number or a key, and loses w
   await page.getByRole("link", { name: "Weigh the walrus" }).waitFor();
 });
 
-test("who has a link, another person, and a key that is nobody's mark nothing and are told of nothing", async () => {
+test("a reader by a link, another person, and a key without an owner have no marks and set none", async () => {
   const id = await ended("Hide the walrus");
   const { url } = await site.client.session.share(id);
   const grace = await addPerson(site.offstage.database, organizationId, { name: "Grace Hopper" });

@@ -10,14 +10,14 @@ import { openSite, type Site } from "./site.ts";
 
 let site: Site;
 let receiver: Server;
-/** What the address answers, and what it was told last. */
+/** What the address answers, and its last delivery. */
 let status = 200;
-let told: { readonly body: string; readonly headers: Record<string, string> } | null = null;
+let delivered: { readonly body: string; readonly headers: Record<string, string> } | null = null;
 
 beforeAll(async () => {
   receiver = createServer((request, response) => {
     void (async () => {
-      told = { body: await text(request), headers: request.headers as Record<string, string> };
+      delivered = { body: await text(request), headers: request.headers as Record<string, string> };
       response.writeHead(status).end(status === 200 ? "" : "the mailbox is full");
     })();
   }).listen(0, "127.0.0.1");
@@ -33,7 +33,7 @@ afterAll(async () => {
 const address = (path: string): string => `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/${path}`;
 const deliveries = (page: Page) => page.getByRole("list", { name: "Deliveries" });
 
-/** Makes one that is told of nothing that these tests do by the way. */
+/** Makes one that gets no event that these tests cause by the way. */
 async function createWebhook(path: string): Promise<{ readonly id: string; readonly url: string }> {
   return site.call("/webhook/create", { url: address(path), events: ["pullRequest.closed"] });
 }
@@ -63,8 +63,8 @@ test("a webhook is created with the events that are chosen, and its secret is sh
   expect(await page.content()).not.toContain(secret);
   const [{ id }] = (await site.call("/webhook/list")).webhooks;
   await site.call(`/webhook/${id}/test`, {});
-  await expect.poll(() => told?.body).toContain("webhook.test");
-  expect(() => new Webhook(secret).verify(told?.body ?? "", told?.headers ?? {})).not.toThrow();
+  await expect.poll(() => delivered?.body).toContain("webhook.test");
+  expect(() => new Webhook(secret).verify(delivered?.body ?? "", delivered?.headers ?? {})).not.toThrow();
 });
 
 test("what the API refuses is said by its field, and nothing is made of it", async () => {
@@ -188,10 +188,10 @@ test("a rotated secret is shown once, and signs from then on", async () => {
   await page.getByRole("button", { name: "Rotate the secret" }).click();
   await page.getByRole("alertdialog").getByRole("button", { name: "Rotate the secret" }).click();
   const secret = await page.getByLabel(`Secret of ${url}`).inputValue();
-  told = null;
+  delivered = null;
   await page.getByRole("button", { name: "Send a test" }).click();
-  await expect.poll(() => told?.body).toContain("webhook.test");
-  expect(() => new Webhook(secret).verify(told?.body ?? "", told?.headers ?? {})).not.toThrow();
+  await expect.poll(() => delivered?.body).toContain("webhook.test");
+  expect(() => new Webhook(secret).verify(delivered?.body ?? "", delivered?.headers ?? {})).not.toThrow();
   await page.reload();
   await deliveries(page).waitFor();
   expect(await page.content()).not.toContain(secret);
@@ -213,7 +213,7 @@ test("an address that said it is gone is shown as disabled by Offstage, with the
   await page.getByRole("note").waitFor({ state: "detached" });
 });
 
-test("who is no admin is told that the scope is missing", async () => {
+test("a user who is no admin is shown that the scope is missing", async () => {
   const { key } = await site.call("/key/create", { name: "reader", scopes: ["read"] });
   const page = await site.signedIn({ key });
   await page.goto("/webhooks");

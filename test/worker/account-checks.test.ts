@@ -127,7 +127,7 @@ it("does not try an account again where it was refused", async () => {
   expect(await healthOf(id)).toMatchObject({ state: "degraded", problems: [{ missing: "pull requests on a/b" }] });
 });
 
-it("does not send the token of somebody who is disabled", async () => {
+it("does not send the token of a disabled person", async () => {
   await connect();
   await makeDue();
   await database.pool.query("update user_account set disabled_at = now() where id = $1", [owner.userId]);

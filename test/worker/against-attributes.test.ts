@@ -5,8 +5,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createOverlayWorld, gitIn, overlaysMissing, type OverlayWorld } from "./overlay-world.ts";
 
 /**
- * Files that were committed against their repository's attributes: git would store them otherwise as soon as it looks at them again,
- * and so change what nobody has changed.
+ * Files that were committed against their repository's attributes: git would store them otherwise as soon as it reads
+ * them again, and so change unchanged files.
  */
 const missing = await overlaysMissing();
 

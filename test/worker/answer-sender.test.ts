@@ -296,7 +296,7 @@ test("a thread is resolved once its reply is there, and stays open if that was r
   expect(await read(good.resolution)).toMatchObject({ external_id: null, url: null });
 });
 
-test("a pull request gets its labels and reviewers, and who is unknown is told in the forge's words", async () => {
+test("a pull request gets its labels and reviewers, and unknown ones are reported in the forge's words", async () => {
   await openPullRequest();
   forge.describe("acme", name, { people: { ada: "write" } });
   await start();

@@ -124,7 +124,7 @@ async function statuses(): Promise<{ sha: string; state: string; description: st
 const file = (more = "", instructions = "Fix it") => `name: Fix\ninstructions: ${instructions}\n${more}`;
 const macroOf = (word: string) => `${word}-${repository.name}`;
 
-test("files make automations of their repository once that is switched on, which nobody can change elsewhere", async () => {
+test("files make automations of their repository once that is switched on, which can't be changed elsewhere", async () => {
   const commit = await push({
     [`${macroOf("fix")}.yaml`]: file("triggers: [{type: forge, events: [push]}]\n"),
     "notes.md": "x",
@@ -195,7 +195,7 @@ test("a change keeps the automation's id and addresses, also in a renamed file; 
   expect((await api.get(`/automation/${macroOf("renamed")}`)).body.id).toBe(first.id);
 });
 
-test("an error in one file is told at the commit, leaves its last good version working, and the others change", async () => {
+test("an error in one file is reported at the commit, leaves its last good version working, and the others change", async () => {
   await push({ [`${macroOf("a")}.yaml`]: file(), [`${macroOf("b")}.yaml`]: file() });
   await switchTo(true);
   await look();
@@ -223,9 +223,9 @@ test("an error in one file is told at the commit, leaves its last good version w
     expect.stringContaining("agent: there is no provider none"),
     expect.stringContaining(`macro: ${macroOf("b")} is that of`),
   ]);
-  const told = (await statuses()).at(-1);
-  expect(told).toMatchObject({ sha: commit, state: "failure" });
-  expect(told?.description.length).toBeLessThanOrEqual(140);
+  const status = (await statuses()).at(-1);
+  expect(status).toMatchObject({ sha: commit, state: "failure" });
+  expect(status?.description.length).toBeLessThanOrEqual(140);
   await look();
   expect(await statuses()).toHaveLength(2);
 
@@ -253,7 +253,7 @@ test("a macro that another automation has stays that one's, until it gives it fr
   expect((await api.get(`/automation/${taken}`)).body).toMatchObject({ file: { problem: null } });
 });
 
-test("what is no plain file, or too large, or too many, is told and read no further", async () => {
+test("what is no plain file, or too large, or too many, is reported and read no further", async () => {
   const large = `${file()}title: ${"x".repeat(70_000)}\n`;
   await push({ "large.yaml": large }, (folder) => symlink("/etc/passwd", join(folder, "link.yaml")));
   await switchTo(true);
@@ -267,7 +267,7 @@ test("what is no plain file, or too large, or too many, is told and read no furt
   expect((await state()).problem).toContain("more than 50 files");
 });
 
-test("a file that is not UTF-8 does not count, and a name that can't be kept is told", async () => {
+test("a file that is not UTF-8 does not count, and a name that can't be stored is reported", async () => {
   const text = file("", "Pr\u00fcfe es");
   await push({ "marked.yaml": `\ufeff${text}` }, async (folder) => {
     await writeFile(join(folder, "latin.yaml"), Buffer.from(text, "latin1"));
@@ -297,7 +297,7 @@ test("the branch's present head decides, and a worker that was overtaken changes
   const slow = await claimSync(api.database, 60_000);
   expect(slow?.repositoryId).toBe(repository.id);
   if (slow === null) return;
-  // Nobody else may look while it has the lease.
+  // No other worker may read while it has the lease.
   await due();
   expect(await syncNext(options, signal)).toBe(false);
   await api.database.pool.query(

@@ -82,7 +82,7 @@ test("a worker that stops waits for no forge that does not answer, and asks abou
   expect(calls).toBe(1);
 });
 
-test("a forge that does not answer holds up nobody's pull requests, and is asked once in a round", async () => {
+test("a forge that does not answer delays no other pull requests, and is asked once in a round", async () => {
   const { database } = testDatabase;
   const url = `http://127.0.0.1:${(forge.address() as AddressInfo).port}`;
   const real = await startForge();

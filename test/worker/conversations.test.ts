@@ -299,7 +299,7 @@ test("a comment that calls Offstage is a follow-up, seen at once, and answered o
   const [answer, ...more] = await answers("comment");
   expect(more).toEqual([]);
   expect(answer).toContain(`Done in [\`${pushed.slice(0, 10)}\`](${scene.repository.url}/commit/${pushed})`);
-  // What the agent wrote calls nobody.
+  // The agent's text mentions no one.
   expect(answer).not.toMatch(/@(?:ann|offstage)/u);
 });
 
@@ -342,7 +342,7 @@ test("a thread that a turn answered with a commit is resolved after its reply, o
   expect(await resolutions()).toMatchObject([{ thread: "501", reply: expect.stringContaining("Done in") as string }]);
 });
 
-test("a thread stays open if its turn pushed nothing, failed, or nobody set that threads are resolved", async () => {
+test("a thread stays open if its turn pushed nothing, failed, or threads are not set to be resolved", async () => {
   const onLines = (threadId: string) => ({ path: "a.txt", line: 1, threadId });
   await say("@offstage rename it", "ann", onLines("502"));
   await sweepLater();
@@ -594,7 +594,7 @@ test("what steers is left alone by workers of the version before, which would fi
   await decideAll();
   expect(await entry(ledgerId)).toMatchObject({ outcome: "fired", sessionId: scene.sessionId });
 
-  // What only triggers listen to is anybody's.
+  // Events that only triggers listen to need no rights.
   const { status } = await api.post("/automation/create", {
     name: "Listens",
     macro: `listens-${count}`,
@@ -921,13 +921,13 @@ test("a work item of Azure DevOps, which names people without ids, calls Offstag
     outcome: "filtered",
     reason: "bob@example.com has no write access",
   });
-  // The name that is shown is nobody's account.
+  // The displayed name is no account's.
   expect((await said("ann")).outcome).toBe("filtered");
   expect((await said("ann@example.com")).outcome).toBe("fired");
   forges = before;
 });
 
-test("a stranger's issue starts nothing, until somebody with write access says so", async () => {
+test("a stranger's issue starts nothing, until a person with write access says so", async () => {
   expect(await deliver("issue.opened", { issue: issue("@offstage delete all"), transition: "opened" })).toMatchObject({
     outcome: "filtered",
   });
@@ -951,7 +951,7 @@ test("who calls Offstage in a repository that is not connected, not allowed or e
   const url = `${forge.url}/acme/elsewhere-${count}`;
   const why = "the event's repository is not connected: connect it, so that Offstage can be called there";
   expect(await call(url)).toEqual(["filtered", why]);
-  // It would call nobody where Offstage works, either.
+  // It would call no Offstage elsewhere, either.
   expect(await call(url, "Look at it.")).toEqual(["filtered", expect.not.stringContaining("connect it") as string]);
   expect(await call("https://git.elsewhere.example/acme/one")).toEqual([
     "filtered",
@@ -981,7 +981,7 @@ test("a macro starts its automation, and the thread hears how it went", async ()
   expect((await answers("comment"))[1]).toContain("There is no automation `!nothing`");
 });
 
-test("a macro whose automation listens to comments, too, starts one run, whoever tells of it and whatever breaks off", async () => {
+test("a macro whose automation listens to comments, too, starts one run, by any delivery and whatever breaks off", async () => {
   const macro = `twice-${count}`;
   const { body: automation } = await api.post("/automation/create", {
     name: "Twice",
@@ -1019,7 +1019,7 @@ test("a macro whose automation listens to comments, too, starts one run, whoever
   expect(await entry(said.id)).toMatchObject({ outcome: "fired" });
   expect(await runs()).toHaveLength(1);
 
-  // Somebody who replays the event has a run, as of each event.
+  // A replay of the event starts a run, as of each event.
   expect((await api.post(`/ledger/${said.id}/replay`, {})).status).toBe(200);
   await decideAll();
   const replayed = await runs();
@@ -1250,7 +1250,7 @@ const pipeline = (id: number, source: "push" | "parent_pipeline", status: "faile
 };
 
 describe("checks", () => {
-  test("a pipeline and the child that it waits for are one round, whichever of them is told of first, and late", async () => {
+  test("a pipeline and the child that it waits for are one round, whichever of them is delivered first, and late", async () => {
     for (const [first, second] of [
       ["parent_pipeline", "push"],
       ["push", "parent_pipeline"],
@@ -1263,7 +1263,7 @@ describe("checks", () => {
       await sweep();
       expect(await followUps()).toHaveLength(1);
     }
-    // Told of before the round begins: it names both.
+    // Delivered before the round begins: it names both.
     await addScene();
     await pipeline(61, "parent_pipeline", "failed");
     await pipeline(60, "push", "failed");
@@ -1454,7 +1454,7 @@ describe("checks", () => {
     expect(await followUps()).toHaveLength(4);
   });
 
-  test("a message on the session's page begins them again too, after used-up rounds and somebody else's push", async () => {
+  test("a message on the session's page begins them again too, after used-up rounds and another's push", async () => {
     const send = async (): Promise<string> => {
       const { status } = await api.post(`/session/${scene.sessionId}/message`, { message: "Go on" });
       expect(status).toBe(200);
@@ -1485,7 +1485,7 @@ describe("checks", () => {
     expect(await followUps()).toHaveLength(6);
   });
 
-  test("they stop when somebody else pushes, and it is said", async () => {
+  test("they stop when another pushes, and a comment says so", async () => {
     await fail(scene.sha);
     await sweep();
     await endTurn(newSha());
@@ -1501,7 +1501,7 @@ describe("checks", () => {
     expect((await deliver("push", { push: own })).reason).toContain("the session pushed it itself");
   });
 
-  test("they stop when somebody moves the branch back to an older commit of the session, and go on with its own pushes", async () => {
+  test("they stop when the branch is moved back to an older commit of the session, and go on with its own pushes", async () => {
     const { pool } = api.database;
     const [older, last, next] = [scene.sha, newSha(), newSha()];
     for (const sha of [older, last]) await noteCommit(pool, { sessionId: scene.sessionId }, { position: 1, sha });
@@ -1529,7 +1529,7 @@ describe("checks", () => {
     const tell = async (before: string, after: string) =>
       (await deliver("push", { push: { ...push, before, after }, actor: account("ann") })).reason;
     for (const sha of [first, lost, last]) await begin(sha);
-    // What the dead worker pushed is told of before the next one has recorded its own, and after.
+    // The dead worker's push is delivered before the next one has recorded its own, and after.
     expect(await tell(first, lost)).toContain("the session pushed it itself");
     await endTurn(last);
     for (const [before, after] of [
@@ -1619,7 +1619,7 @@ test("a review that asks for changes is one follow-up with all its comments, and
   expect(await answers("comment")).toHaveLength(1);
 });
 
-test("a review that is dismissed before its turn begins starts none, in whatever order the forge tells of both", async () => {
+test("a review that is dismissed before its turn begins starts none, in whatever order the forge delivers both", async () => {
   const about = (id: string, state: "changesRequested" | "dismissed") => ({
     pullRequest: pullRequest(),
     review: { id, state, body: "Better, please.", url: null, author: account("ann") },
@@ -1667,7 +1667,7 @@ test("a review that is dismissed while its follow-up waits for its turn has that
   expect(reason).toContain("dismissed before its turn began");
   expect(await withdrawn()).toEqual([expect.stringContaining("Rename it.")]);
   expect((await api.get(`/session/${scene.sessionId}`)).body.status).toBe("cancelled");
-  // Nobody is told of a turn that there was not, and what comes late of it starts none.
+  // There is no answer for a turn that did not happen, and its late deliveries start none.
   await deliver("pullRequest.commented", {
     pullRequest: pullRequest(),
     comment: comment("Here, too.", "ann", { path: "a.txt", line: 1, threadId: "1", reviewId: "9" }),
@@ -1675,7 +1675,7 @@ test("a review that is dismissed while its follow-up waits for its turn has that
   await sweepLater();
   expect(await followUps()).toHaveLength(1);
   expect(await answers("comment")).toEqual([]);
-  // Nobody has stopped the session, either.
+  // The session was not stopped, either.
   await fail(scene.sha);
   await sweep();
   expect(await followUps()).toHaveLength(2);
@@ -1691,7 +1691,7 @@ test("a review that is dismissed while its follow-up waits for its turn has that
   expect((await api.get(`/session/${scene.sessionId}`)).body.status).toBe("queued");
 });
 
-test("a vote that is taken back and given again keeps its words, and is not withdrawn by what is told late", async () => {
+test("a vote that is taken back and given again keeps its words, and is not withdrawn by a late delivery", async () => {
   const vote = (state: "changesRequested" | "dismissed", minute: number) => {
     const at = `2026-11-26T10:0${minute}:00Z`;
     const name = state === "dismissed" ? "pullRequest.reviewDismissed" : "pullRequest.reviewSubmitted";
@@ -1759,7 +1759,7 @@ test("a vote that is put off is not heard once it is taken back, and one that is
   expect(await followUps()).toEqual([expect.stringContaining("Rename it."), expect.stringContaining("And that, 3.")]);
 });
 
-test("what anybody writes on lines is kept within bounds, leaves no rows, and is taken once by its review", async () => {
+test("comments of any account on lines are kept within bounds, leave no rows, and are taken once by their review", async () => {
   const on = (more: object = {}) => ({
     path: "a.txt",
     line: 1,
@@ -1773,7 +1773,7 @@ test("what anybody writes on lines is kept within bounds, leaves no rows, and is
   for (let time = 0; time < 120; time += 1) await say(`${time}`, "nobody", on({ hunk: "short" }));
   for (let time = 0; time < 20; time += 1) await say("y".repeat(9_000), "bob", on());
   for (let time = 0; time < 2; time += 1) {
-    // Told again, by another connection.
+    // Delivered again, by another connection.
     expect(await deliver("pullRequest.commented", { pullRequest: pullRequest(), comment: said })).toMatchObject({
       outcome: "filtered",
       reason: expect.stringContaining("kept until its review") as string,
@@ -1922,7 +1922,7 @@ test("comments of a bot that come late of its review count as its turns", async 
   expect(bound).toHaveLength(1);
 });
 
-test("a merge ends it at once: nothing is started any more, and whoever calls hears so once", async () => {
+test("a merge ends it at once: nothing is started any more, and a further call is answered so once", async () => {
   await fail(scene.sha);
   await deliver("pullRequest.merged", { pullRequest: pullRequest("merged") });
   expect((await api.get(`/session/${scene.sessionId}`)).body.pullRequests[0].state).toBe("merged");
@@ -1978,7 +1978,7 @@ test("what GitLab merged without a merge commit is known by what it was squashed
   forges = before;
 });
 
-test("a merge of which GitLab told before its API knows of it is asked for again, and the pull request counts as merged at once", async () => {
+test("a merge that GitLab delivers before its API knows of it is asked for again, and the pull request counts as merged at once", async () => {
   const before = forges;
   forges = createForges([{ kind: "gitlab", webUrl: forge.url, apiUrl: `${forge.url}/api/v4`, token: forge.token }]);
   const { pool } = api.database;
@@ -2006,7 +2006,7 @@ test("a merge of which GitLab told before its API knows of it is asked for again
   forges = before;
 });
 
-test("closed and quickly opened again, in whatever order it is told, is what the forge says it is", async () => {
+test("closed and quickly opened again, in whatever order it is delivered, has the state that the forge returns", async () => {
   const number = await openOnForge();
   const closed = { pullRequest: pullRequest("closed", number) };
   const reopened = { pullRequest: pullRequest("open", number), transition: "reopened" as const };
@@ -2069,7 +2069,7 @@ test.each([
      values ($1, $2, $3, $4, 'work', 'main', 7, $5, $6)`,
     [randomUUID(), api.organizationId, scene.sessionId, scene.repositoryId, `${scene.repository.url}/pull/7`, sha],
   );
-  // Whoever writes the mark of a session into another pull request waits for nothing.
+  // The mark of a session in another pull request delays nothing.
   const forged = { ...mention(), pullRequest: { ...opened, number: 8 } };
   expect((await deliver("pullRequest.commented", forged)).outcome).toBe("filtered");
   for (const { id } of waiting) await passPause(id);
@@ -2086,7 +2086,7 @@ test("turns and money are bounded, and the bound is said once", async () => {
   expect(await answers("comment")).toEqual([expect.stringContaining("8 turns were taken")]);
 });
 
-test("on somebody else's pull request Offstage says once that it works on its own", async () => {
+test("on another's pull request Offstage says once that it works on its own", async () => {
   const about = { pullRequest: pullRequest("open", 8) };
   for (let time = 0; time < 2; time += 1)
     await deliver("pullRequest.commented", { ...about, comment: comment("@offstage hello", "ann") });
@@ -2222,7 +2222,7 @@ test("random histories through the database come to rest within the bounds, with
       let sha = scene.sha;
       const tell = async (name: ForgeEvent["name"], more: Partial<ForgeEvent>): Promise<void> => {
         told.push([name, more]);
-        // Told twice at once, and decided by two workers.
+        // Delivered twice at once, and decided by two workers.
         await Promise.all([deliver(name, more), deliver(name, more)]);
       };
       const about = () => ({ pullRequest: pullRequest() });

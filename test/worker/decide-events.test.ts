@@ -243,7 +243,7 @@ test("an event starts one run of an automation whose triggers are changed before
   const [first, second] = made.filter(({ type }: { type: string }) => type === "forge");
   const { ledgerId } = await receive({ issue: { number: 2 } }, { name: "issue.closed" });
   await decideAll();
-  // It had been put off, as by a forge that does not answer, and somebody changes the order meanwhile.
+  // It had been put off, as by a forge that does not answer, and the order is changed meanwhile.
   const put = (of: object[]) => api.post(`/automation/${automation}/update`, { triggers: of });
   expect(
     (
@@ -270,7 +270,7 @@ test("an event starts one run of an automation whose triggers are changed before
   expect(await runsOf(automation)).toHaveLength(2);
 });
 
-test("what two connections tell of starts one run of an automation that has a trigger for each", async () => {
+test("an event of two connections starts one run of an automation that has a trigger for each", async () => {
   const beside = randomUUID();
   await createConnection(api.database, vault, api.organizationId, {
     id: beside,
@@ -361,7 +361,7 @@ test("an event is decided by one worker for as long as it takes", async () => {
   expect(await runsOf(automation)).toHaveLength(1);
 });
 
-test("what is told of checks and reviews of a session's pull request is on the session, and of an earlier commit no more", async () => {
+test("checks and reviews of a session's pull request are on the session, and those of an earlier commit no more", async () => {
   await addAutomation({
     events: ["checks.failed", "checks.passed", "pullRequest.reviewSubmitted", "pullRequest.reviewDismissed"],
     condition: "event.name == 'none'",
@@ -439,7 +439,8 @@ test("what is told of checks and reviews of a session's pull request is on the s
   await statusIs("completed");
   await headIs("f".repeat(40));
   expect(await stands()).toEqual([null, "approved"]);
-  // A pipeline of GitLab is called by the jobs that failed, and a run of Gitea is told of by the status of a job first.
+  // A pipeline of GitLab is called by the jobs that failed, and a run of Gitea is delivered by the status of a job
+  // first.
   const path = "/acme/shop/actions/runs/12";
   const ofGitLab = { forge: "gitlab", kind: "pipeline", id: "31" };
   const ofGitea = { forge: "gitea", kind: "workflow" };
@@ -658,7 +659,7 @@ describe("what a session itself did on the forge", () => {
     await decideAll();
     expect(await runsOf(own)).toHaveLength(before);
     expect(await runsOf(other)).toHaveLength(1);
-    // The positive control: somebody else's pull request does start it.
+    // The positive control: another's pull request does start it.
     await receive(
       { pullRequest: { number: 2, head: { branch: "x", sha: "d".repeat(40) } } },
       { name: "pullRequest.opened" },
@@ -768,7 +769,7 @@ describe("what a session itself did on the forge", () => {
     return { name: "pullRequest.labeled", payload: { actor, label, pullRequest } };
   };
 
-  /** Twelve rounds in which the forge tells of the last run's work. @returns how many runs were started */
+  /** Twelve rounds in which the forge delivers the last run's work. @returns how many runs were started */
   async function play(
     automationId: string,
     tell: (made: Made) => Told | Promise<Told>,
@@ -807,7 +808,7 @@ describe("what a session itself did on the forge", () => {
     await receive({ name, pullRequest: { number, head: null, mergeSha } }, { name, steering });
     await decideAll();
   }
-  /** The forge tells of a merge as one new commit, some by the commit's beginning, and then of what that commit brings. */
+  /** The forge delivers a merge as one new commit, some by the commit's beginning, and then the commit's own events. */
   const squashed =
     (tellOf: (mergeSha: string) => Told) =>
     async ({ number }: Made): Promise<Told> => {
@@ -925,7 +926,7 @@ describe("what a session itself did on the forge", () => {
     expect(await runsOf(human)).toEqual([]);
   });
 
-  test("but a person who labels somebody else's pull requests starts a run each time", async () => {
+  test("but a person who labels others' pull requests starts a run each time", async () => {
     const automation = await addAutomation({ events: ["pullRequest.labeled"] }, { pullRequest: { labels: ["x"] } });
     let foreign = 1_000;
     expect(

@@ -84,7 +84,7 @@ describe("a checkout", () => {
     expect((await held()).bytes).toBeGreaterThan(100 * megabyte);
   });
 
-  test("of a tree without an end is refused, and nobody waits for its end", async () => {
+  test("of a tree without an end is refused, without waiting for its end", async () => {
     const url = await emptyRemote("endless");
     let entry = `100644 blob ${blobOf(url, Buffer.from("x"))}`;
     for (let level = 0; level < 12; level += 1) {

@@ -17,7 +17,7 @@ afterEach(() => testDatabase.close());
 test("a worker whose disk is full has room made, and goes on once there is some", async () => {
   const { database } = testDatabase;
   let [asked, isFull] = [0, true];
-  const told: number[] = [];
+  const reported: number[] = [];
   const began: string[] = [];
   const worker = createWorker({
     database,
@@ -31,7 +31,7 @@ test("a worker whose disk is full has room made, and goes on once there is some"
       asked += 1;
       return !isFull;
     },
-    onFull: () => void told.push(asked),
+    onFull: () => void reported.push(asked),
     async runSession({ sessionId }) {
       began.push(sessionId);
     },
@@ -41,7 +41,7 @@ test("a worker whose disk is full has room made, and goes on once there is some"
   try {
     const { id } = await addSession(database, await addOrganization(database), { repositories: [] });
     await waitFor(() => asked >= 3, "it was looked for room again and again");
-    expect([told, began]).toEqual([[1], []]);
+    expect([reported, began]).toEqual([[1], []]);
     isFull = false;
     await waitFor(() => began.length > 0, "the session began");
     expect(began).toEqual([id]);

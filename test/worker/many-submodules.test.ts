@@ -10,7 +10,7 @@ import { exportRepository } from "../../src/worker/export/export-repository.ts";
 import { mustGit } from "../../src/worker/git/git.ts";
 import { cloneServicesIn, cloneSourceAt } from "./clone-source.ts";
 
-/** A repository whose trees name more submodules than anybody has, in a few megabytes. */
+/** A repository whose trees name more submodules than any real one, in a few megabytes. */
 let folder: string;
 const { signal } = new AbortController();
 const sha = "1234567890123456789012345678901234567890";

@@ -231,7 +231,7 @@ test("what was half made or half removed when a process died goes", async () => 
   expect(await readdir(directory)).toEqual([".new-fresh"]);
 });
 
-test("a session whose mirror somebody removed gets it back, with its work kept", async () => {
+test("a session whose mirror was removed gets it back, with its work kept", async () => {
   const url = await createRemote("gone");
   const { id, clone } = await begin(url);
   await writeFile(join(clone, "work.txt"), "done so far");

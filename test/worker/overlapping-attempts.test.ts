@@ -10,7 +10,7 @@ import { waitFor } from "../wait-for.ts";
 
 let testDatabase: TestDatabase;
 let worker: Service;
-/** The attempts that began, and what ends each of them, whatever they are told. */
+/** The attempts that began, and functions that end each of them, which ignore signals. */
 let begun: number[];
 let ends: PromiseWithResolvers<void>[];
 /** What the worker logged. */
@@ -65,13 +65,13 @@ test("of three attempts at a session none begins before the one before it has en
   }
 });
 
-test("an attempt whose end is not recorded, as its lease was lost, is told as that and as no error", async () => {
+test("an attempt whose end is not recorded, as its lease was lost, is logged as that and as no error", async () => {
   const { database } = testDatabase;
   await worker.start();
   await addSession(database, await addOrganization(database), { repositories: [] });
   await waitFor(() => begun.length === 1, "the attempt began");
   ends[1]?.reject(new LeaseLostError("the claim was lost"));
-  const told = await waitFor(() => lines.find((line) => line.includes("the claim was lost")), "it was told");
-  const { level, msg } = JSON.parse(told) as { readonly level: number; readonly msg: string };
+  const logged = await waitFor(() => lines.find((line) => line.includes("the claim was lost")), "it was logged");
+  const { level, msg } = JSON.parse(logged) as { readonly level: number; readonly msg: string };
   expect({ level, msg }).toEqual({ level: 40, msg: "the lease was lost before the attempt's end was recorded" });
 });

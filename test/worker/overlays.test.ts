@@ -225,7 +225,7 @@ describe.skipIf(missing !== "")("a workspace that is an overlay", () => {
   test.each([
     ["while it is unmounted", 0],
     ["while it is mounted", 1],
-  ])("whose checkout somebody removed %s gets an equal one", async (_, mounts) => {
+  ])("whose checkout was removed %s gets an equal one", async (_, mounts) => {
     const session = await world.session(source);
     await session.run("echo more >> run.sh; mv folder0 moved; rm -r folder1; chmod +x folder2/sub/file2.txt");
     const look =
@@ -297,7 +297,7 @@ describe.skipIf(missing !== "")("a workspace that is an overlay", () => {
     expect(await (await world.open(first))?.run("git status -s; cat run.sh")).toContain("echo ran");
   });
 
-  test("of another commit makes the checkouts that nobody uses go, if all are more than they may be", async () => {
+  test("of another commit removes unused checkouts, if all are more than they may be", async () => {
     const bounded = await createOverlayWorld("overlay", { checkoutsBytes: 1_000_000 });
     try {
       const names = (): Promise<string[]> => readdir(join(bounded.data, "checkouts"));
@@ -449,11 +449,11 @@ describe.skipIf(missing !== "")("a workspace that is an overlay", () => {
       try {
         const [laid, whole] = [await world.session(source), await plain.session(source)];
         const more = { ...identity, GIT_AUTHOR_DATE: "@1700000000 +0000", GIT_COMMITTER_DATE: "@1700000000 +0000" };
-        const told = (session: SandboxedSession): Promise<string> => session.run(program, more);
-        const said = await told(laid);
+        const run = (session: SandboxedSession): Promise<string> => session.run(program, more);
+        const said = await run(laid);
         const comparable = (text: string, data: string): string =>
           text.replaceAll(data, "").replaceAll(/ in \d+m?s$/gmu, "");
-        expect(comparable(said, world.data)).toBe(comparable(await told(whole), plain.data));
+        expect(comparable(said, world.data)).toBe(comparable(await run(whole), plain.data));
         expect(said).not.toBe("");
       } finally {
         await plain.close();

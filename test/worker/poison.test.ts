@@ -51,7 +51,7 @@ async function trigger(organizationId: string, automationId: string): Promise<st
   return id;
 }
 
-/** A worker whose sessions run until they are told to end. */
+/** A worker whose sessions run until they are ended. */
 async function work(running: Set<string>): Promise<Service> {
   const { database } = testDatabase;
   const logger = createLogger("silent");

@@ -20,7 +20,7 @@ QyNTUxOQAAACBqZ0V4YW1wbGVLZXlNYXRlcmlhbFRoYXRJc05vdFJlYWxBQkNERUZHSElK
 -----END OPENSSH PRIVATE KEY-----
 `;
 const secret = "one_line_secret_value_12345678";
-/** A token of GitHub's form that no one has: made anew, so that nobody's scanner takes this file for a leak. */
+/** A token of GitHub's form that is no one's: made at random, so that no scanner takes this file for a leak. */
 const token = `ghp_${randomBytes(27).toString("base64").replaceAll(/[+/=]/gu, "x").slice(0, 36)}`;
 
 beforeEach(async () => {

@@ -46,7 +46,7 @@ const theirsOf = (files: Files, ...parents: readonly string[]): Promise<string> 
 const onForge = (...parameters: string[]): Promise<string> =>
   mustGit(parameters, { cwd: forge.pathOf("acme", "late"), signal });
 
-/** What somebody else leaves the branch at. */
+/** Moves the branch, as another's push. */
 const theirPush = (sha: string): Promise<string> => onForge("update-ref", "refs/heads/work", sha);
 
 const remote = (parameter: string): Promise<string> => onForge("rev-parse", parameter);

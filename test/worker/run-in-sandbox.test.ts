@@ -47,7 +47,7 @@ describe.each(sandboxes)("a program in %s", (_, sandbox) => {
     expect(end.code).not.toBe(0);
   });
 
-  test("is ended if whoever uses it fails, which is reported beside how it ended", async () => {
+  test("is ended if its caller fails, which is reported beside how it ended", async () => {
     const mark = uniqueMark();
     const problem = new Error("no room");
     const end = await run(`echo up; sleep ${mark}`, async (child) => {

@@ -226,7 +226,7 @@ test("what becomes due while it is written is looked at again", async () => {
   const claimed = await claimDueSections(api.database.pool, { limit: 10, leaseMs: 60_000 });
   expect(claimed).toHaveLength(2);
   await moveSession("queued");
-  // Nobody else edits it meanwhile.
+  // No other worker edits it meanwhile.
   expect(await claimDueSections(api.database.pool, { limit: 10, leaseMs: 60_000 })).toEqual([]);
   for (const each of claimed) await settleSection(api.database.pool, each, "told");
   expect(await claimDueSections(api.database.pool, { limit: 10, leaseMs: 60_000 })).toHaveLength(2);
@@ -243,7 +243,7 @@ test("a turn's words and our section are not written at the same time", async ()
   expect(await bodyOf(first())).toContain("It goes with");
 });
 
-test("whoever ends after its lease does not end the lease of another", async () => {
+test("a worker that ends after its lease does not end the lease of another", async () => {
   const late = await hold(0);
   const claim = async () => {
     await api.database.pool.query("update pull_request set section_due_at = now() where repository_id = $1", [
@@ -270,7 +270,7 @@ const placeOfFirst = () => ({ organizationId: api.organizationId, repositoryId: 
 
 async function hold(leaseMs: number): Promise<Editing> {
   const editing = await beginEditing(api.database, placeOfFirst(), leaseMs);
-  if (editing === null) throw new Error("somebody edits it");
+  if (editing === null) throw new Error("another worker edits it");
   return editing;
 }
 

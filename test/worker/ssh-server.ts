@@ -15,7 +15,7 @@ export interface SshServer {
   readonly url: string;
   /** The server's line in a file of known hosts. */
   readonly knownHost: string;
-  /** Whether its keys may only read from here on, and are told so as GitHub tells a deploy key. */
+  /** Whether its keys may only read from here on, and are refused as GitHub refuses a deploy key. */
   readOnly(isSo: boolean): Promise<void>;
   /** Lets a key in, and no other. */
   authorize(...publicKeys: string[]): Promise<void>;

@@ -127,9 +127,9 @@ def _pause(tries: int) -> float:
 def _refusal(error: HTTPError) -> OffstageError:
     sentence = f"the server answered {error.code}"
     try:
-        told = json.loads(error.read()).get("error")
-        if isinstance(told, str):
-            sentence = told
+        message = json.loads(error.read()).get("error")
+        if isinstance(message, str):
+            sentence = message
     except (ValueError, AttributeError, OSError, HTTPException):
         pass
     refusal = OffstageError(error.code, sentence)

@@ -3,10 +3,10 @@ import { OffstageError, pause, strangeAnswer, type Send } from "./send.ts";
 
 /** Options of a session's events. */
 export interface EventOptions {
-  /** Number of the last event that is known; default 0: all are told. */
+  /** Number of the last event that is known; default 0: all events follow. */
   readonly after?: number;
   readonly signal?: AbortSignal;
-  /** Told when the connection is made, and when it is lost. */
+  /** Called when the connection is made, and when it is lost. */
   readonly onConnection?: (connected: boolean) => void;
 }
 
@@ -44,10 +44,10 @@ export async function* streamEvents<Event extends { readonly seq: number }>(
         failures = 0;
         if (event === "end") return;
         if (data === "") continue;
-        const told = JSON.parse(data) as Event;
-        if (told.seq <= seen) continue;
-        seen = told.seq;
-        yield told;
+        const parsed = JSON.parse(data) as Event;
+        if (parsed.seq <= seen) continue;
+        seen = parsed.seq;
+        yield parsed;
       }
     } catch (error) {
       const isFinal = error instanceof OffstageError && error.status > 0 && error.status < 500 && error.status !== 429;

@@ -119,7 +119,7 @@ export async function readJson(response: Response): Promise<unknown> {
   }
 }
 
-/** @returns why there is no answer; throws if whoever called gave up, or the answer can't be read */
+/** @returns why there is no answer; throws if the caller gave up, or the answer can't be read */
 async function attempt<Outcome>(
   work: () => Promise<Outcome>,
   signal: AbortSignal | undefined,
@@ -146,7 +146,7 @@ async function refusal(response: Response): Promise<OffstageError> {
   return new OffstageError(response.status, sentence);
 }
 
-/** Waits, or throws if whoever called gives up. */
+/** Waits, or throws if the caller gives up. */
 export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const stop = (): void => {

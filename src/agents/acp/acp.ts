@@ -50,8 +50,9 @@ export interface RunningHarness {
 }
 
 /**
- * Starts a harness that speaks the Agent Client Protocol v1 (https://agentclientprotocol.com) on stdin and stdout, and begins the
- * protocol. A thread of its own reads its output (turn-thread.ts); this module handles its process, its time limits and its end.
+ * Starts a harness that speaks the Agent Client Protocol v1 (https://agentclientprotocol.com) on stdin and stdout, and
+ * begins the protocol. A separate thread reads its output (turn-thread.ts); this module handles its process, its time
+ * limits and its end.
  * @throws what `start` throws
  */
 export function startHarness({ launch, start }: HarnessStart): RunningHarness {
@@ -121,7 +122,7 @@ export async function runTurn(request: TurnRequest): Promise<TurnResult> {
   return startHarness(request).takeTurn(request);
 }
 
-/** What of a turn does not start its harness. */
+/** A turn's fields that do not start its harness. */
 type Turn = Omit<TurnRequest, "start">;
 
 /** A running harness with its reader. */
@@ -190,7 +191,7 @@ function lostOrEnded(child: SandboxedProcess, how: string, activity: HarnessActi
   return fault === null ? exitFailure(how, activity.lastErrors()) : sandboxLost(fault);
 }
 
-/** A failure as the thread found it: whether a model's error passes by itself, only the gateway knows. */
+/** A failure from the thread: only the gateway knows whether a model's error is transient. */
 async function withOutlook(failure: Failure, { traffic }: Turn): Promise<SessionError> {
   const seen = failure.code === "model_error" ? outlookOf(await traffic?.()) : undefined;
   if (seen === undefined) return new SessionError(failure);
@@ -198,7 +199,7 @@ async function withOutlook(failure: Failure, { traffic }: Turn): Promise<Session
   return new SessionError({ ...failure, passing, retryAfterMs: retryAfterMs ?? undefined });
 }
 
-/** What the gateway knows of the turn's failing model; undefined if it saw no error. */
+/** The gateway's record of the turn's failing model; undefined if it saw no error. */
 function outlookOf<T extends { readonly lastError: string | null }>(traffic: T | undefined): T | undefined {
   return traffic?.lastError === null ? undefined : traffic;
 }
@@ -241,7 +242,7 @@ function stalled(
     const now = performance.now();
     const quietMs = now - Math.max(activity.lastSign(), traffic?.lastActivity ?? 0);
     const failing = traffic?.lastError ?? activity.modelError();
-    // The provider told the gateway when to retry: the harness waits for that.
+    // The provider sent the gateway a time to retry: the harness waits for that.
     const waits = (traffic?.lastActivity ?? 0) > now;
     const badMs = now - Math.max(activity.lastSign(), traffic?.lastAnswer ?? 0);
     const goesOn = failing === null ? quietMs < limit() : waits || badMs < Math.min(limit(), modelErrorLimitMs);

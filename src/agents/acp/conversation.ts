@@ -15,7 +15,7 @@ const longestStopReason = 100;
 /** Messages of the Agent Client Protocol (https://agentclientprotocol.com), both ways. */
 export type MessageStream = acp.Stream;
 
-/** What a conversation with the harness needs. */
+/** Dependencies of a conversation with the harness. */
 export interface TurnConversation {
   readonly task: TurnTask;
   readonly updates: Updates;

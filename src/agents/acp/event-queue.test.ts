@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { NewEvent } from "../../domain/sessions/event.ts";
 import { createEventQueue } from "./event-queue.ts";
 
-/** A store that takes the next event when it is told to. */
+/** A store that takes the next event on request. */
 function slowStore() {
   const stored: NewEvent[] = [];
   let go = (): void => undefined;
@@ -23,7 +23,7 @@ test("what waits for a slow store is joined, in order, and nothing of it is lost
   const store = slowStore();
   const queue = createEventQueue(store.emit);
   const given = [
-    message("1", "being told, "),
+    message("1", "being stored, "),
     message("1", "a"),
     message("1", "b"),
     message("2", "c"),
@@ -32,16 +32,16 @@ test("what waits for a slow store is joined, in order, and nothing of it is lost
     tool("u", "other"),
     tool("t", "newest"),
   ];
-  const told = given.map((event) => queue.push(event));
+  const stored = given.map((event) => queue.push(event));
   let isSettled = false;
   const settled = queue.settled().then(() => (isSettled = true));
   while (!isSettled) {
     store.next();
     await new Promise((resolve) => setImmediate(resolve));
   }
-  await Promise.all([...told, settled]);
+  await Promise.all([...stored, settled]);
   expect(store.stored).toEqual([
-    message("1", "being told, "),
+    message("1", "being stored, "),
     message("1", "ab"),
     message("2", "c"),
     tool("t", "new"),
@@ -65,26 +65,26 @@ test("no text is joined to more than one event holds", async () => {
   expect(lengths.reduce((sum, length) => sum + length, 0)).toBe(90_000);
 });
 
-test("after an event that could not be told none is, and each says why", async () => {
+test("after an event that could not be stored none is, and each says why", async () => {
   const lost = new Error("the lease was lost");
   let asked = 0;
   const queue = createEventQueue(() => {
     asked += 1;
     return Promise.reject(lost);
   });
-  const told = [message("1", "a"), tool("t", "b"), message("2", "c")].map((event) => queue.push(event));
-  for (const one of told) await expect(one).rejects.toBe(lost);
+  const stored = [message("1", "a"), tool("t", "b"), message("2", "c")].map((event) => queue.push(event));
+  for (const one of stored) await expect(one).rejects.toBe(lost);
   await expect(queue.settled()).rejects.toBe(lost);
   await queue.hasRoom(0);
   expect(asked).toBe(1);
 });
 
-test("a flood of events is told slowly, and all of it", async () => {
-  let told = 0;
-  const queue = createEventQueue(() => Promise.resolve(void (told += 1)));
+test("a flood of events is stored slowly, and all of it", async () => {
+  let stored = 0;
+  const queue = createEventQueue(() => Promise.resolve(void (stored += 1)));
   const started = performance.now();
   for (let count = 0; count < 120; count += 1) void queue.push(tool(String(count), "x"));
   await queue.settled();
-  expect(told).toBe(120);
+  expect(stored).toBe(120);
   expect(performance.now() - started).toBeGreaterThan(500);
 });

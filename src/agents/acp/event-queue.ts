@@ -53,7 +53,7 @@ export function createEventQueue(emit: (event: NewEvent) => Promise<void>) {
         return last.stored.promise;
       }
       const stored = Promise.withResolvers<void>();
-      // Whoever awaits it, or `settled`, handles the error.
+      // The caller that awaits it, or `settled`, handles the error.
       stored.promise.catch(() => undefined);
       waiting.push({ event, stored });
       draining ??= drain();

@@ -14,7 +14,7 @@ test("hands on all that a stream brings, in order, in pieces of a bounded size",
   expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThanOrEqual(64 * 1024);
 });
 
-test("once it is told to stop the rest is dropped, so that what writes comes to its end", async () => {
+test("once it is stopped the rest is dropped, so that the writing program ends", async () => {
   const stream = new PassThrough();
   const stopped = new AbortController();
   const handed = forwardOutput(

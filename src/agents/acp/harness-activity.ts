@@ -8,7 +8,7 @@ const tailLength = 1_000;
 /** See `createHarnessActivity`. */
 export type HarnessActivity = ReturnType<typeof createHarnessActivity>;
 
-/** Keeps a harness's signs of life, as the turn's thread counted them, and its log. */
+/** Records a harness's signs of life, as counted by the turn's thread, and its log. */
 export function createHarnessActivity() {
   const decoder = new StringDecoder("utf8");
   let log = "";

@@ -26,7 +26,7 @@ export interface TurnCallbacks {
   readonly onSession: (id: string) => Promise<void>;
 }
 
-/** What a thread needs of the server from its start. */
+/** The server's services for a thread from its start. */
 export interface HarnessServices {
   /** Writes to the harness's stdin. Settles when it is done. */
   readonly write: (bytes: Uint8Array) => Promise<void>;
@@ -56,7 +56,7 @@ export interface TurnDriver {
 }
 
 /**
- * Reads one harness's protocol in a thread of its own, whose messages to the server are small. The thread starts to load
+ * Reads one harness's protocol in its own thread, whose messages to the server are small. The thread starts to load
  * at once, while the sandbox starts.
  */
 export function startTurnDriver(task: HarnessTask, harness: HarnessServices): TurnDriver {

@@ -60,7 +60,7 @@ export function exceededFailure(exceeded: Exceeded): SessionError {
     code: "resources_exhausted",
     reason: `The agent, or a command that it ran, used ${usedTooMuch[exceeded]} than its sandbox allows: everything in it was stopped.`,
     retryable: true,
-    // What a turn holds in memory is another thing when it is resumed.
+    // A resumed turn may use less memory.
     passing: exceeded === "memory",
     remedy:
       "Ask for less at once, or raise OFFSTAGE_SANDBOX_MEMORY_MB, OFFSTAGE_SANDBOX_PROCESSES, OFFSTAGE_SANDBOX_DISK_MB or OFFSTAGE_SANDBOX_FILES.",
@@ -109,7 +109,7 @@ export function refusalFailure(): SessionError {
   });
 }
 
-/** What the gateway saw of a model's last error. */
+/** The gateway's record of a model's last error. */
 export interface ModelOutlook {
   readonly lastErrorPasses: boolean;
   readonly retryAfterMs: number | null;
@@ -118,7 +118,7 @@ export interface ModelOutlook {
 /**
  * The model failed.
  * @param message message of the model's server, or of the harness
- * @param outlook undefined: no gateway saw the error, so that nobody knows whether it passes
+ * @param outlook undefined: no gateway saw the error, so that it is unknown whether it passes
  */
 export function modelFailure(message: string, outlook?: ModelOutlook): SessionError {
   return new SessionError({

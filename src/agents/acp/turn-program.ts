@@ -52,7 +52,7 @@ function runThread(port: MessagePort, harness: HarnessTask): void {
   });
   const connection = connect(messages.stream, (id) => (warmUps.has(id) ? null : turn));
   const initialized = initialize(connection, harness);
-  // Whoever needs it handles the error.
+  // The caller that needs it handles the error.
   initialized.catch(() => undefined);
   const violation = Promise.withResolvers<ConversationResult>();
   let isViolated = false;

@@ -15,7 +15,7 @@ const say = (text: string) => ({ sessionUpdate: "agent_message_chunk", content: 
 const textsOf = (events: readonly NewEvent[]) =>
   events.flatMap((event) => (event.type === "agent.message" ? [event.data.text] : []));
 
-test("a text that comes at once is told in pieces, whole characters each, and no secret is cut in two", async () => {
+test("a text that comes at once is emitted in pieces, whole characters each, and no secret is cut in two", async () => {
   const { updates, events } = listening();
   // With a secret and a character across each place where it would be cut.
   const text = `${"x".repeat(19_995)}the-secret${"💥".repeat(30_000)}`;
@@ -27,7 +27,7 @@ test("a text that comes at once is told in pieces, whole characters each, and no
   expect(texts.join("")).toBe(text.replace("the-secret", "[secret]"));
 });
 
-test("what is beyond the limit of a turn is told as such, once, and not told", async () => {
+test("output beyond the limit of a turn is dropped, and that is reported once", async () => {
   const { updates, events } = listening(10_000);
   for (let count = 0; count < 20; count += 1) {
     await updates.take(say("x".repeat(5_000)));

@@ -81,7 +81,7 @@ export async function serveBasicAgent(options: {
   await Promise.all([...serving.sessions.values()].map(({ offered }) => offered.close()));
 }
 
-/** The tools that a request names the programs of. @throws RequestError if one can't be had */
+/** The tools whose programs a request names. @throws RequestError if one can't be started */
 async function offeredTo({ mcpServers = [] }: { readonly mcpServers?: readonly McpServer[] }): Promise<ConnectedTools> {
   if (mcpServers.length === 0) return { tools: {}, close: () => Promise.resolve() };
   try {

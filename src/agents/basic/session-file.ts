@@ -20,7 +20,7 @@ export async function saveSession(home: string, session: StoredSession): Promise
   await replaceFile(file, JSON.stringify(session));
 }
 
-/** Loads a conversation; null if there is none of that id. */
+/** Loads a conversation; null if no conversation has that id. */
 export async function loadSession(home: string, id: string): Promise<StoredSession | null> {
   // The id becomes part of a path.
   if (!z.uuid().safeParse(id).success) return null;

@@ -14,7 +14,7 @@ export interface ToolOutcome {
   readonly diff?: { readonly path: string; readonly oldText: string | null; readonly newText: string };
 }
 
-/** What the model gets of a result. */
+/** A result as the model gets it. */
 export const asText = ({ text }: ToolOutcome) => ({ type: "text" as const, value: text });
 const path = z.string().describe("Path, absolute or from the working directory.");
 

@@ -50,7 +50,7 @@ export async function runBasicTurn(options: TurnOptions): Promise<PromptResponse
     ...(options.reasoning !== null && { reasoning: options.reasoning }),
     instructions: await instructionsFor(options.cwd),
     tools: options.tools,
-    // Of two concurrent edits of one file, one would be lost.
+    // One of two concurrent edits of one file would be lost.
     toolCallConcurrency: 1,
     stopWhen: isStepCount(maximumSteps),
     maxRetries: maximumRetries,

@@ -2,7 +2,7 @@ import type { Database } from "../../database/database.ts";
 import { UnavailableError } from "../../domain/errors/errors.ts";
 import { queueDepth } from "../../store/queue/queue.ts";
 
-/** What admission depends on. */
+/** Dependencies of admission. */
 export interface AdmissionOptions {
   readonly database: Database;
   /** Limit of sessions and jobs of one organization that wait. */

@@ -43,7 +43,10 @@ export async function authenticate(
   return principal;
 }
 
-/** Who reads a session by a link; null: the request has none. It is good for nothing but what shows that session. */
+/**
+ * The reader of a session by a link; null: the request has none. It is valid only for operations that show that
+ * session.
+ */
 async function readerByLink(
   database: Database,
   request: FastifyRequest,
@@ -63,8 +66,9 @@ async function readerByLink(
 }
 
 /**
- * Whose a request is: the owner of its key, of a program's access token, or of a browser's cookie; null if it has none of these.
- * @throws UnauthenticatedError if what it has is good for nothing
+ * The principal of a request: the owner of its key, of a program's access token, or of a browser's cookie; null if it
+ * has none of these.
+ * @throws UnauthenticatedError if its credential is invalid
  */
 export async function identify(
   { database, signInDays, findPrincipal }: Pick<ApiOptions, "database" | "signInDays" | "findPrincipal">,
@@ -131,15 +135,15 @@ export function principalOfRequest(request: FastifyRequest): Principal {
   return request.principal;
 }
 
-/** Id of the person who asks: signed in, or by a key of their own; null: nobody in particular. */
+/** Id of the requesting person: signed in, or by their own key; null: no user. */
 export async function personOf(database: Database, { userId, keyId }: Principal): Promise<string | null> {
   return userId ?? (keyId === null ? null : await ownerOfKey(database, keyId));
 }
 
 /**
- * The person who asks: signed in, or by a key of their own.
+ * The requesting person: signed in, or by their own key.
  * @param what belongs to a person, for the message
- * @throws ForbiddenError if the caller is nobody in particular
+ * @throws ForbiddenError if the caller is no user
  */
 export async function requirePerson(
   database: Database,
@@ -150,7 +154,7 @@ export async function requirePerson(
   const userId = await personOf(database, principal);
   if (userId !== null) return { organizationId: principal.organizationId, userId };
   throw new ForbiddenError(
-    `${what} belongs to a person, and nobody is known by this key or sign-in: sign in with your identity provider, or use a key that you made while signed in`,
+    `${what} belongs to a person, and this key or sign-in has no person: sign in with your identity provider, or use a key that you made while signed in`,
   );
 }
 
@@ -161,7 +165,8 @@ export async function isServerAdmin(database: Database, principal: Principal): P
 }
 
 /**
- * Lets only admins of the organization `default` on, whose server this is: what concerns the server tells of all organizations.
+ * Admits only admins of the organization `default`, whose server this is: the server's own data shows all
+ * organizations.
  * @throws ForbiddenError
  */
 export async function requireServerAdmin(database: Database, request: FastifyRequest): Promise<void> {
@@ -186,7 +191,7 @@ export function withoutKey(url: string): string {
   // The router takes a path whose letters are written as %68, and what follows a # for the query.
   const [, path = "", query = ""] = /^([^?#]*)(.*)$/su.exec(url) ?? [];
   const plain = path.includes("%") ? decoded(path) : path;
-  // Whoever knows the address of an unsigned webhook may post to it.
+  // Anyone who knows the address of an unsigned webhook may post to it.
   return (
     `${/^\/(?:hook|oauth|authorize)\//u.test(plain) ? plain : path}${query}`
       .replace(/^(\/hook\/)(?!forge\/)[^/?#]+/u, "$1[redacted]")

@@ -18,7 +18,7 @@ export function browserCookie({ publicUrl, signInDays }: Pick<ApiOptions, "publi
   } as const;
 }
 
-/** What is stored about a browser that signs in. */
+/** The stored record of a browser that signs in. */
 export function browserOf({ signInDays }: Pick<ApiOptions, "signInDays">, request: FastifyRequest): Browser {
   return { days: signInDays, address: request.ip, userAgent: request.headers["user-agent"] ?? null };
 }

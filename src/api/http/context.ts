@@ -25,7 +25,7 @@ import type { BatchedInserts } from "../../store/sessions/batched-inserts.ts";
 import type { Templates } from "../../templates/templates.ts";
 import type { OpenSpan, Traces } from "../../traces.ts";
 
-/** What connections of forges need that only the server can do: it has the forges. */
+/** The server's functions for connections of forges: it has the forges. */
 export interface ForgeConnections {
   /** Asks the forge whose a credential is, and what it may. @param credential an error: it can't be opened */
   check(
@@ -49,14 +49,14 @@ export interface ForgeConnections {
     readonly hookSecret: string;
     readonly htmlUrl: string;
   }>;
-  /** Lets everything follow the connections of an organization, after they were changed. */
+  /** Notifies all users of an organization's connections of a change. */
   changed(organizationId: string): Promise<void>;
 }
 
-/** Where an account at a forge is, and where its credential goes. */
+/** The forge of an account, and the address to which its credential is sent. */
 export type AccountPlace = Pick<Account, "kind" | "webUrl" | "apiUrl">;
 
-/** What people's own accounts at forges need that only the server can do: it has the forges. */
+/** The server's functions for people's own accounts at forges: it has the forges. */
 export interface ForgeAccounts {
   /** The place of an account at an address of a forge that is known. @returns why there is none, as a part of a sentence */
   placeOf(organizationId: string, webUrl: string): Promise<AccountPlace | string>;
@@ -67,7 +67,7 @@ export interface ForgeAccounts {
   ): Promise<ConnectionCheck>;
 }
 
-/** What people choose from while they write a session, which the server answers: it has the forges. */
+/** The server's lists for people who write a session: it has the forges. */
 export interface ForgeChoices {
   /** Repositories of the organization's forges whose names have the query. */
   repositories(organizationId: string, query: string): Promise<OfferedRepositories>;
@@ -98,11 +98,11 @@ export interface ApiOptions {
   readonly sandboxed: boolean;
   /** Normalizes an address: two addresses of the same repository of an organization have the same key. */
   readonly repositoryKeyOf: (address: RepositoryAddress, organizationId: string) => string | Promise<string>;
-  /** What connections of forges need that only the server can do. */
+  /** The server's functions for connections of forges. */
   readonly connections: ForgeConnections;
-  /** What people's own accounts at forges need that only the server can do. */
+  /** The server's functions for people's own accounts at forges. */
   readonly accounts: ForgeAccounts;
-  /** What people choose from, as the forges show it. */
+  /** Lists of the forges, for people who choose. */
   readonly choices: ForgeChoices;
   /** The key by which browsers know this installation's web push. */
   readonly pushPublicKey: () => Promise<string>;
@@ -115,7 +115,7 @@ export interface ApiOptions {
   readonly rateLimitPerMinute: number;
   /** Signed deliveries per minute to one address. */
   readonly deliveriesPerMinute: number;
-  /** Limit of an organization's running sessions, if it has none of its own. */
+  /** Default limit of an organization's running sessions. */
   readonly maxRunningPerOrganization: number;
   /** Limit of sessions and jobs of one organization that wait. */
   readonly queueLimit: number;
@@ -125,7 +125,7 @@ export interface ApiOptions {
   readonly hosts: readonly string[];
   /** Addresses and networks of proxies whose forwarding headers are trusted. */
   readonly trustedProxies: readonly string[];
-  /** Reads the document in which a program describes itself, at an address that anybody may have named. @returns its JSON */
+  /** Reads the document in which a program describes itself, at an untrusted address. @returns its JSON */
   readonly readClientDocument: (url: string) => Promise<unknown>;
   readonly signInMethods: readonly SignInMethod[];
   readonly signInPolicy: SignInPolicy;
@@ -154,7 +154,7 @@ export interface ApiOptions {
   readonly recordingsDirectory?: string | null;
   /** Milliseconds between two comments on a quiet event stream; default 15,000. */
   readonly heartbeatMs?: number;
-  /** Milliseconds between two looks at the sessions under way that somebody watches; default 30,000. */
+  /** Milliseconds between two polls of running sessions that clients watch; default 30,000. */
   readonly lookAgainMs?: number;
 }
 
@@ -173,13 +173,13 @@ export interface OperationConfig {
   readonly scope: Scope | null;
   /** It creates something, so an Idempotency-Key is honoured. */
   readonly creates?: boolean;
-  /** It shows one session, the one that its path names: whoever has a link to that one may ask for it. */
+  /** It shows one session, the one that its path names: a request by a share link to that session is allowed. */
   readonly isShared?: boolean;
   /** Status for a request without a key: 401 unless the specification demands 400. */
   readonly missingKey?: 400 | 401;
   /** It puts work into the queue, so it is rejected while the queue is full. */
   readonly queues?: boolean;
-  /** It takes deliveries, of which the ledger has what came of each: its entry in the audit log is not waited for. */
+  /** It takes deliveries, whose outcomes are in the ledger: its entry in the audit log is not waited for. */
   readonly delivers?: boolean;
   /** It triggers an automation, so repeated requests are recorded in the ledger. */
   readonly ledger?: boolean;
@@ -203,7 +203,7 @@ declare module "fastify" {
   }
   interface FastifyRequest {
     principal: Principal | null;
-    /** What the request is for: a program's token is good for one of them. */
+    /** The resource of the request: a program's token is valid for one of them. */
     resource: Resource;
     /** Null if tracing is off, or the request is not for an operation. */
     span: OpenSpan | null;

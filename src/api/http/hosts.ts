@@ -53,7 +53,7 @@ export function baseUrlOf(request: FastifyRequest, publicUrl: string): string {
   return request.host === URL.parse(publicUrl)?.host ? publicUrl : `${request.protocol}://${request.host}`;
 }
 
-/** What a resource identifier (RFC 8707) names of this server; null if it is none of its. */
+/** The resource of this server that a resource identifier (RFC 8707) names; null if it names none. */
 export function resourceOf(identifier: string, publicUrl: string, names: readonly string[]): Resource | null {
   const url = URL.parse(identifier);
   if (url === null || !isOwnName(url.hostname.replace(/^\[|\]$/gu, ""), publicUrl, names)) return null;

@@ -54,7 +54,7 @@ it("counts keys apart, and people in browsers apart", () => {
   }
 });
 
-it("keeps nobody waiting because the machine's clock is put back", () => {
+it("makes no caller wait because the machine's clock is put back", () => {
   vi.useFakeTimers({ toFake: ["Date", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const take = createRateLimit(2);

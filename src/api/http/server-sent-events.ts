@@ -10,11 +10,11 @@ const usualHeartbeatMs = 15_000;
 const connected = Buffer.from(": connected\n\n");
 const beat = Buffer.from(": heartbeat\n\n");
 
-/** What a stream sends next. */
+/** The next part of a stream. */
 export interface StreamPart<Position> {
   /** In the format of Server-Sent Events: one buffer, which all who are at the same position are sent. */
   readonly events: Buffer;
-  /** Where the stream is after these. */
+  /** The stream's position after these. */
   readonly last: Position;
   /** Whether more is there already. */
   readonly more: boolean;
@@ -22,7 +22,7 @@ export interface StreamPart<Position> {
   readonly over: boolean;
 }
 
-/** What is streamed. */
+/** The source of a stream. */
 export interface StreamSource<Position> {
   /** Calls `ring` whenever there may be more to read. @returns a function that ends that */
   watch(ring: () => void): () => void;
@@ -66,7 +66,7 @@ export function createStreams(
     // The client may have disconnected while the key was checked; then no "close" event follows.
     if (raw.closed) ended.abort();
     raw.write(connected);
-    // A link is looked at before each further part: whoever revokes it has no other way to stop what is under way.
+    // A link is checked again before each further part, so that revoking it ends its streams.
     const isByLink = request.principal?.shareId !== undefined;
     let isInDoubt = isByLink;
     const heartbeat = setInterval(() => {

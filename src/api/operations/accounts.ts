@@ -22,8 +22,8 @@ import { answers, idOf, idParameters } from "../http/shapes.ts";
 const tags = ["Accounts"];
 
 /**
- * Adds the operations on people's own accounts at forges, with which pull requests are opened that they ask for. A token can be set, but
- * not read, and nobody but its person sees that there is one.
+ * Adds the operations on people's own accounts at forges, with which pull requests are opened that they ask for. A
+ * token can be set, but not read, and only its person sees that there is one.
  */
 export function addAccountOperations(
   app: App,
@@ -130,7 +130,7 @@ export function addAccountOperations(
   app.post(
     "/account/:id/delete",
     {
-      // Whoever may only read by now can still take their own token back.
+      // A person who may only read by now can still remove their own token.
       config: { operation: { scope: "read" } },
       schema: {
         tags,
@@ -151,7 +151,7 @@ export function addAccountOperations(
   );
 }
 
-/** @throws ForbiddenError if the caller is nobody in particular */
+/** @throws ForbiddenError if the caller is no user */
 const ownerOf = (database: Database, request: FastifyRequest): Promise<AccountOwner> =>
   requirePerson(database, request, "an account");
 
@@ -174,6 +174,6 @@ async function checked(
   const essential = check.problems.filter((problem) => problem.essential);
   const { account: name } = check;
   if (connectionStateOf(check.problems) !== "broken" && name !== null) return { name, check };
-  const told = essential.map(({ missing, why, remedy }) => `missing ${missing}: ${why} ${remedy}`);
-  throw new InvalidInputError(`token: ${told.join(" ").slice(0, 2_000)}`);
+  const problems = essential.map(({ missing, why, remedy }) => `missing ${missing}: ${why} ${remedy}`);
+  throw new InvalidInputError(`token: ${problems.join(" ").slice(0, 2_000)}`);
 }

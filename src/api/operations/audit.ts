@@ -44,7 +44,7 @@ export function createAudit(database: Database, logger: Logger): Audit {
     );
   }
 
-  /** What comes while entries are being written is written together after them. */
+  /** Entries that come while others are being written are written together after them. */
   function flush(): Promise<void> {
     if (timer !== null) clearTimeout(timer);
     timer = null;
@@ -74,7 +74,7 @@ function entryOf(request: FastifyRequest, status: number, body: unknown): NewAud
   const target = targetOf(request, action, status < 400 ? body : null);
   return {
     organizationId: principal?.organizationId ?? null,
-    // Nobody knows who reads by a link.
+    // A reader by a share link is anonymous.
     actor:
       principal === null || principal.shareId !== undefined
         ? "nobody"
@@ -94,7 +94,8 @@ function entryOf(request: FastifyRequest, status: number, body: unknown): NewAud
 }
 
 /**
- * What a request was about: the ids in its path, and what it made, with a slash between them, such as a session and one of its links.
+ * The target of a request: the ids in its path, and of a created object, with a slash between them, such as a session
+ * and one of its links.
  * @param answer its body; null: it was no success
  */
 function targetOf(request: FastifyRequest, action: string, answer: unknown): string | null {

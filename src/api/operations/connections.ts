@@ -195,7 +195,7 @@ export function addConnectionOperations(app: App, options: ApiOptions): void {
   );
 }
 
-/** Where the forge of a connection delivers its events. */
+/** The address to which the forge of a connection delivers its events. */
 export function hookUrlOf({ publicUrl }: Pick<ApiOptions, "publicUrl">, id: string): string {
   return `${publicUrl()}/hook/forge/${id}`;
 }
@@ -247,6 +247,6 @@ async function checked(
   const check = await connections.check(addresses, credential);
   if (connectionStateOf(check.problems) !== "broken") return check;
   const inWords = ({ missing, why, remedy }: ConnectionProblem): string => `missing ${missing}: ${why} ${remedy}`;
-  const told = check.problems.filter(({ essential }) => essential).map(inWords);
-  throw new InvalidInputError(`credential: ${told.join(" ").slice(0, 2_000)}`);
+  const problems = check.problems.filter(({ essential }) => essential).map(inWords);
+  throw new InvalidInputError(`credential: ${problems.join(" ").slice(0, 2_000)}`);
 }

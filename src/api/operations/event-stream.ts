@@ -16,7 +16,7 @@ export interface EventStreams {
     session: { organizationId: string; id: string },
     after: number,
   ): Promise<void>;
-  /** Hears of no further events. */
+  /** Unsubscribes from events. */
   close(): Promise<void>;
 }
 

@@ -46,7 +46,7 @@ interface Registration {
   readonly webUrl: string;
   readonly apiUrl: string;
   readonly action: string;
-  /** What the browser's cookie must have. */
+  /** The expected value of the browser's cookie. */
   readonly nonce: string;
   /** Ms since the epoch. */
   readonly until: number;
@@ -163,7 +163,7 @@ export function addGitHubAppOperations(
         const made = await connections.convertAppManifest({ kind: "github", webUrl, apiUrl }, code);
         const credential: ConnectionCredential = { type: "app", appId: made.appId, privateKey: made.privateKey };
         const addresses = { kind: "github", webUrl, apiUrl } as const;
-        // Whatever it lacks, it is saved at once: nobody gets the private key a second time.
+        // Saved at once, whatever it lacks: GitHub sends the private key only once.
         const connection = { ...addresses, id, name, credential, check: notChecked, hookSecret: made.hookSecret };
         await createConnection(database, vault, organizationId, connection);
         await connections.changed(organizationId);
@@ -184,7 +184,7 @@ export function addGitHubAppOperations(
   );
 }
 
-/** What is known of an App that was just registered. */
+/** The check of an App that was just registered. */
 const notChecked: ConnectionCheck = {
   account: null,
   problems: [
@@ -206,13 +206,13 @@ async function checkSaved(
   await saveConnectionHealth(database, saved, await connections.check(saved, saved.credential));
 }
 
-/** The state that GitHub passes through: sealed, so that nobody else can make one, and with what it is for. */
+/** The state that GitHub passes through: sealed, so that only this server can make one, with its purpose. */
 async function sealState(vault: Vault, registration: Registration): Promise<string> {
   const { sealed, masterKey } = await vault.seal(stateId, JSON.stringify(registration));
   return `${masterKey}.${sealed.toString("base64url")}`;
 }
 
-/** What a state is sealed for, in the place of a row's id. */
+/** The context in which a state is sealed, in place of a row's id. */
 const stateId = "github-app-registration";
 
 /**

@@ -20,7 +20,7 @@ import { answers, textAnswers } from "../http/shapes.ts";
 
 const tags = ["Insight"];
 
-/** Adds the operations that tell what came of an organization's sessions. */
+/** Adds the operations for figures of an organization's sessions. */
 export function addInsightOperations(app: App, { database }: ApiOptions): void {
   app.get(
     "/insight/figures",
@@ -62,7 +62,7 @@ export function addInsightOperations(app: App, { database }: ApiOptions): void {
   );
 }
 
-/** What is asked for: the days, and which rows of the store have it. */
+/** The requested figures: the days, and the rows of the store. */
 function readingOf({ from, to, groupBy, key, repositoryId: asked }: InsightQuery): {
   readonly days: DayRange;
   readonly of: RowsOf;

@@ -187,7 +187,7 @@ function addExport(
   app.get(
     "/organization/export",
     {
-      // What is taken out is in the audit log.
+      // Exports are in the audit log.
       config: { operation: { scope: "admin", changes: true } },
       schema: {
         tags,

@@ -47,7 +47,7 @@ export async function resolveRepositories(
   options: Pick<ApiOptions, "database" | "repositoryKeyOf" | "allowLocalRepositories">,
   organizationId: string,
   request: {
-    /** Whether each of them gets a session of its own, so that there may be more. */
+    /** Whether each of them gets its own session, so that there may be more. */
     readonly fanOut?: boolean | undefined;
     readonly repositories?: readonly string[] | undefined;
     readonly codeRepoIds?: readonly string[] | undefined;
@@ -120,7 +120,10 @@ export function requireAllowed(allowed: AllowedRepositories, field: string, addr
   );
 }
 
-/** What follows the last colon of a model's name and can only be a level of reasoning: versions and tags have a digit. */
+/**
+ * A suffix after the last colon of a model's name that can only be a level of reasoning: versions and tags have a
+ * digit.
+ */
 const looksLikeLevel = /:([a-z]+)$/u;
 /** Providers whose models' names have no such ending, so that it is a level that does not exist. */
 const withoutTags: ReadonlySet<string> = new Set(["claudeCode", "codex", "gemini"]);

@@ -11,10 +11,10 @@ type SystemOptions = Pick<ApiOptions, "database" | "version" | "diskSpace" | "wo
 
 /** How long an answer is given again, in ms: however many pages watch, the database is asked once. */
 const answerMs = 1_000;
-/** The same of the database's size, for which it looks at each of its files. */
+/** The same for the database's size, for which PostgreSQL reads the size of each of its files. */
 const bytesMs = 60_000;
 
-/** Adds the operation that tells how the server, its workers, its queue and its database are. */
+/** Adds the operation for the state of the server, its workers, its queue and its database. */
 export function addSystemOperations(app: App, options: SystemOptions): void {
   const startedAt = new Date(Date.now() - process.uptime() * 1_000).toISOString();
   const readBytes = remembered(bytesMs, () => readDatabaseBytes(options.database.pool));

@@ -123,7 +123,7 @@ function addWriting(automations: Command, { terminal }: CommandContext): void {
 
 const withFlags = (command: Command): Command => withJsonFlag(withConnectionFlags(command));
 
-/** Stands for an event that is read from stdin. */
+/** Means an event that is read from stdin. */
 const stdin: Record<string, unknown> = {};
 
 function parseEvent(value: string): Record<string, unknown> {

@@ -16,7 +16,7 @@ interface ListOptions extends ConnectionFlags {
   readonly json?: true;
 }
 
-/** Adds the command `ledger`: what came in, and what became of it. */
+/** Adds the command `ledger`: what was accepted, and its outcomes. */
 export function addLedgerCommand(program: Command, { terminal }: CommandContext): void {
   const ledger = program.command("ledger").description("list what came in for automations, and replay it");
   const list = ledger

@@ -23,13 +23,13 @@ export interface Checkout {
 
 type Place = Pick<Terminal, "workingDirectory" | "signal">;
 
-/** What must be there: a checkout with a remote, a remote if there is a checkout, or nothing. */
+/** The requirement: a checkout with a remote, a remote if there is a checkout, or nothing. */
 export type Need = "checkout" | "remote" | "nothing";
 
 /**
  * Reads the checkout of the working directory.
  * @returns null if there is none, or, if nothing is needed, none with a remote
- * @throws InvalidInputError if what is needed is not there; GitError if git can't tell
+ * @throws InvalidInputError if something needed is missing; GitError if git fails
  */
 export async function readCheckout(place: Place, need: Need): Promise<Checkout | null> {
   const here = { cwd: place.workingDirectory, signal: place.signal };
@@ -67,7 +67,7 @@ export async function checkoutRoot({ workingDirectory, signal }: Place): Promise
   return (await readRoot({ cwd: workingDirectory, signal }, "checkout")) ?? "";
 }
 
-/** What git says outside of a checkout, and in a repository without files. */
+/** Git's messages outside of a checkout, and in a repository without files. */
 const isNoCheckout = /not a git repository|must be run in a work tree/u;
 
 async function readRoot(here: GitRun, need: Need): Promise<string | null> {
@@ -77,7 +77,7 @@ async function readRoot(here: GitRun, need: Need): Promise<string | null> {
   } catch (error) {
     if (!(error instanceof GitError)) throw error;
     const isNone = isNoCheckout.test(error.message);
-    // Whoever has no git has no checkout; what git refuses, such as another user's, must not go unsaid.
+    // Without git there is no checkout; but a refusal of git's, such as of another user's folder, must be reported.
     if (need === "nothing" || (need === "remote" && (isNone || error.isMissing))) return null;
     if (!isNone) throw error;
     throw new InvalidInputError(`${here.cwd} is in no git checkout: change into one, or clone the repository first`);
@@ -134,7 +134,7 @@ export async function sendChanges(
   return { branch, commits };
 }
 
-/** A commit of everything that `git add --all` would take, by an index of its own; null if nothing is changed. */
+/** A commit of everything that `git add --all` would take, by a separate index; null if nothing is changed. */
 async function commitOfChanges(run: GitRun, head: string): Promise<string | null> {
   const folder = await mkdtemp(join(tmpdir(), "offstage-changes-"));
   try {
@@ -181,7 +181,10 @@ function absolute(url: string, root: string): string {
   return isPath ? resolve(root, url) : url;
 }
 
-/** The server has credentials of its own, and those in an address would be stored. A user's name before a host of ssh stays. */
+/**
+ * The server has its own credentials, and those in an address would be stored. A user's name before a host of ssh
+ * stays.
+ */
 function withoutCredentials(url: string): string {
   const parsed = URL.parse(url);
   if (parsed === null || !/^https?:$/u.test(parsed.protocol)) return url;

@@ -3,7 +3,7 @@ import type { Client } from "../../client.ts";
 import { createAcpUpdates } from "./acp-updates.ts";
 
 /** An editor, and what it was sent of a session. */
-export interface Told {
+export interface FollowedSession {
   /** As the editor knows the session. */
   readonly name: string;
   /** The server's id of it. */
@@ -14,27 +14,27 @@ export interface Told {
   last: number;
 }
 
-/** Tells an editor of a session. */
+/** Sends an editor updates of a session. */
 export function tell(editor: AgentContext, name: string, update: SessionUpdate): Promise<void> {
   return editor.notify(methods.client.session.update, { sessionId: name, update });
 }
 
 /**
- * Tells an editor what happens until the session ends.
+ * Sends an editor updates until the session ends.
  * @param options.withPrompts whether messages of the person are sent, too
  * @returns false if the signal aborted before
  */
 export async function follow(
   client: Client,
-  told: Told,
+  followed: FollowedSession,
   editor: AgentContext,
   { signal, withPrompts }: { readonly signal: AbortSignal; readonly withPrompts: boolean },
 ): Promise<boolean> {
-  const updatesOf = createAcpUpdates({ root: told.root, withPrompts });
+  const updatesOf = createAcpUpdates({ root: followed.root, withPrompts });
   try {
-    for await (const event of client.streamEvents(told.id, { after: told.last, signal })) {
-      told.last = event.seq;
-      for (const update of updatesOf(event)) await tell(editor, told.name, update);
+    for await (const event of client.streamEvents(followed.id, { after: followed.last, signal })) {
+      followed.last = event.seq;
+      for (const update of updatesOf(event)) await tell(editor, followed.name, update);
     }
     return !signal.aborted;
   } catch (error) {
@@ -43,14 +43,14 @@ export async function follow(
   }
 }
 
-/** Tells an editor all that has happened so far. */
-export async function replay(client: Client, told: Told, editor: AgentContext): Promise<void> {
-  const updatesOf = createAcpUpdates({ root: told.root, withPrompts: true });
+/** Sends an editor all events so far. */
+export async function replay(client: Client, followed: FollowedSession, editor: AgentContext): Promise<void> {
+  const updatesOf = createAcpUpdates({ root: followed.root, withPrompts: true });
   for (let more = true; more;) {
-    const page = await client.session.events(told.id, { after: String(told.last), limit: 1_000 });
+    const page = await client.session.events(followed.id, { after: String(followed.last), limit: 1_000 });
     for (const event of page.events) {
-      told.last = event.seq;
-      for (const update of updatesOf(event)) await tell(editor, told.name, update);
+      followed.last = event.seq;
+      for (const update of updatesOf(event)) await tell(editor, followed.name, update);
     }
     more = page.nextCursor !== null;
   }

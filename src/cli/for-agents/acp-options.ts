@@ -1,10 +1,10 @@
 import { RequestError, type SessionConfigOption, type SetSessionConfigOptionRequest } from "@agentclientprotocol/sdk";
 import type { Client } from "../../client.ts";
 
-/** Stands for the server's default agent among the agents. */
+/** Means the server's default agent among the agents. */
 export const defaultAgent = "default";
 
-/** What an editor can choose of a session. */
+/** An editor's choices for a session. */
 export interface Choices {
   readonly agent: string;
   readonly withChanges: boolean;
@@ -48,7 +48,7 @@ async function agentsOf(client: Client): Promise<{ value: string; name: string }
     }));
 }
 
-/** What is chosen after an editor's request. @throws RequestError if that is not among the options */
+/** The choices after an editor's request. @throws RequestError if that is not among the options */
 export function chosen(
   before: Choices,
   options: readonly SessionConfigOption[],

@@ -3,8 +3,8 @@ import { fileURLToPath } from "node:url";
 import type { ContentBlock } from "@agentclientprotocol/sdk";
 
 /**
- * The text of an editor's prompt, for an agent that has the repository and not this machine's files: what the editor names, it names by
- * its path in the checkout, and what it sends stands in the text.
+ * The text of an editor's prompt, for an agent that has the repository and not this machine's files: files that the
+ * editor names become paths in the checkout, and contents that it sends become part of the text.
  * @param root the checkout's folder; null: there is none
  */
 export function promptText(blocks: readonly ContentBlock[], root: string | null): string {

@@ -19,7 +19,7 @@ import { repositoryKeyOf, readCheckout, sendChanges, type Checkout, type Need } 
 import type { ServerConnection } from "../remote/connect.ts";
 import { lastEvent } from "../remote/last-event.ts";
 import type { Terminal } from "../terminal/commands.ts";
-import { follow, replay, tell, type Told } from "./acp-follow.ts";
+import { follow, replay, tell, type FollowedSession } from "./acp-follow.ts";
 import { chosen, defaultAgent, sessionOptions, type Choices } from "./acp-options.ts";
 import { promptText } from "./acp-prompt.ts";
 import { keepName, sessionOfName } from "./acp-state.ts";
@@ -30,7 +30,7 @@ interface OpenSession {
   readonly cwd: string;
   choices: Choices;
   /** The server's session, and what the editor was sent of it; null before the first prompt. */
-  told: Told | null;
+  followed: FollowedSession | null;
   /** How often the server refused to make its session. */
   refusals: number;
   /** Whether the editor gave up the turn under way. */
@@ -69,14 +69,14 @@ export async function openSession(
   const id = await sessionOfName(name, sessions.server, sessions.terminal);
   const detail = id === null ? null : await detailOf(sessions.client, id);
   if (detail === null) throw RequestError.resourceNotFound(name);
-  const told = { name, id: detail.id, root: (await checkoutAt(sessions, cwd, "nothing"))?.root ?? null, last: 0 };
+  const followed = { name, id: detail.id, root: (await checkoutAt(sessions, cwd, "nothing"))?.root ?? null, last: 0 };
   const choices = { agent: detail.agent ?? defaultAgent, withChanges: false };
-  const session = remember(sessions, name, cwd, choices, told);
-  if (options.replay) await replay(sessions.client, told, editor);
-  else told.last = await lastEvent(sessions.client, told.id);
-  // What goes on is reported while the answer is sent, until a prompt takes over.
+  const session = remember(sessions, name, cwd, choices, followed);
+  if (options.replay) await replay(sessions.client, followed, editor);
+  else followed.last = await lastEvent(sessions.client, followed.id);
+  // Updates of a running session are sent from here on, until a prompt takes over.
   if (!isFinal(detail.status)) {
-    takeOver(sessions, session, told, editor, true).catch((error: unknown) =>
+    takeOver(sessions, session, followed, editor, true).catch((error: unknown) =>
       sessions.terminal.warn(`offstage: ${printable(String(error))}\n`),
     );
   }
@@ -109,12 +109,12 @@ export async function configureSession(
   request: SetSessionConfigOptionRequest,
 ): Promise<SessionConfigOption[]> {
   const session = found(sessions, request.sessionId);
-  const options = await sessionOptions(sessions.client, session.choices, session.told !== null);
+  const options = await sessionOptions(sessions.client, session.choices, session.followed !== null);
   session.choices = chosen(session.choices, options, request);
-  return sessionOptions(sessions.client, session.choices, session.told !== null);
+  return sessionOptions(sessions.client, session.choices, session.followed !== null);
 }
 
-/** Has the work done, and tells of it until it ends. */
+/** Starts the work, and streams its updates until it ends. */
 export async function promptSession(
   sessions: AcpSessions,
   request: PromptRequest,
@@ -122,16 +122,16 @@ export async function promptSession(
 ): Promise<PromptResponse> {
   const session = found(sessions, request.sessionId);
   session.isCancelled = false;
-  let { told } = session;
-  if (told === null) {
-    told = session.told = await begin(sessions, session, request, editor);
+  let { followed } = session;
+  if (followed === null) {
+    followed = session.followed = await begin(sessions, session, request, editor);
     // While changes were sent, there was nothing to cancel yet.
     if (isGivenUp(session)) await cancelAcpSession(sessions, session.name);
   } else {
-    await sessions.client.session.message(told.id, { message: promptText(request.prompt, told.root) });
+    await sessions.client.session.message(followed.id, { message: promptText(request.prompt, followed.root) });
   }
-  await takeOver(sessions, session, told, editor, false);
-  return resultOf(await sessions.client.session.get(told.id));
+  await takeOver(sessions, session, followed, editor, false);
+  return resultOf(await sessions.client.session.get(followed.id));
 }
 
 /** Cancels the session's work. */
@@ -139,17 +139,23 @@ export async function cancelAcpSession({ client, open }: AcpSessions, name: stri
   const session = open.get(name);
   if (session === undefined) return;
   session.isCancelled = true;
-  if (session.told === null) return;
+  if (session.followed === null) return;
   try {
-    await client.session.cancel(session.told.id);
+    await client.session.cancel(session.followed.id);
   } catch (error) {
     // It has ended meanwhile.
     if (!(error instanceof ClientError && error.status === 409)) throw error;
   }
 }
 
-function remember({ open }: AcpSessions, name: string, cwd: string, choices: Choices, told: Told | null): OpenSession {
-  const session = { name, cwd, choices, told, refusals: 0, isCancelled: false, telling: new AbortController() };
+function remember(
+  { open }: AcpSessions,
+  name: string,
+  cwd: string,
+  choices: Choices,
+  followed: FollowedSession | null,
+): OpenSession {
+  const session = { name, cwd, choices, followed, refusals: 0, isCancelled: false, telling: new AbortController() };
   open.set(name, session);
   return session;
 }
@@ -170,7 +176,7 @@ async function begin(
   session: OpenSession,
   request: PromptRequest,
   editor: AgentContext,
-): Promise<Told> {
+): Promise<FollowedSession> {
   const { name, cwd, choices } = session;
   const checkout = await checkoutAt(sessions, cwd, choices.withChanges ? "checkout" : "nothing");
   const prompt = promptText(request.prompt, checkout?.root ?? null);
@@ -187,7 +193,7 @@ async function begin(
   const created = await sessions.client.session
     .create(body, { idempotencyKey: `acp-${name}-${session.refusals}` })
     .catch((error: unknown) => {
-      // The server would give this answer again, whatever was mended.
+      // The server would give this answer again, whatever was fixed.
       if (error instanceof ClientError && error.status < 500) session.refusals += 1;
       throw error;
     });
@@ -203,14 +209,14 @@ async function begin(
 async function takeOver(
   { client, terminal }: AcpSessions,
   session: OpenSession,
-  told: Told,
+  followed: FollowedSession,
   editor: AgentContext,
   withPrompts: boolean,
 ): Promise<void> {
   session.telling.abort();
   session.telling = new AbortController();
   const signal = AbortSignal.any([session.telling.signal, terminal.signal]);
-  await follow(client, told, editor, { signal, withPrompts });
+  await follow(client, followed, editor, { signal, withPrompts });
 }
 
 /** A function, because the compiler would otherwise take it that nothing changed meanwhile. */

@@ -19,7 +19,7 @@ function fileOf(name: string, { environment }: Pick<Terminal, "environment">): s
   return join(folder, "offstage/acp", `${name}.json`);
 }
 
-/** Keeps which session of a server an editor's name stands for. */
+/** Stores which session of a server an editor's name refers to. */
 export async function keepName(
   name: string,
   entry: z.infer<typeof entrySchema>,
@@ -30,7 +30,7 @@ export async function keepName(
   await replaceFile(path, `${JSON.stringify(entry)}\n`, { mode: 0o600 });
 }
 
-/** The session that an editor's name stands for: the one that was kept, or, if the name is a session's own id, that. */
+/** The session that an editor's name refers to: the stored one, or, if the name is a session's own id, that. */
 export async function sessionOfName(
   name: string,
   server: string,

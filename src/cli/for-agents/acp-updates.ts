@@ -31,14 +31,14 @@ const steps: Readonly<Record<string, string>> = {
  * Makes a translator of a session's events into updates of the Agent Client Protocol. It has state: a tool call and a step are announced
  * once and updated from then on. No text in an update controls a terminal.
  * @param options.root the checkout's folder, below which an editor finds files; null: there is none
- * @param options.withPrompts whether messages of the person are sent, too: in a history, not in what comes of a prompt
+ * @param options.withPrompts whether messages of the person are sent, too: in a history, not after a prompt
  */
 export function createAcpUpdates(options: { readonly root: string | null; readonly withPrompts: boolean }) {
   const { root, withPrompts } = options;
   const known = new Set<string>();
   const runningSteps = new Map<string, string>();
 
-  /** A tool call as it is now: announced the first time, updated from then on. */
+  /** The current state of a tool call: announced the first time, updated from then on. */
   const call = (update: ToolCall): SessionUpdate => {
     const isNew = !known.has(update.toolCallId);
     known.add(update.toolCallId);

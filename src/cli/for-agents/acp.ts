@@ -62,7 +62,7 @@ const browserLogin: AuthMethod = {
 async function serve(options: AcpOptions, terminal: Terminal, version: string): Promise<void> {
   const { session } = methods.agent;
   let sessions: Promise<AcpSessions> | null = null;
-  /** @throws RequestError if nobody is signed in: then a later request tries again */
+  /** @throws RequestError if the user is not signed in: then a later request tries again */
   const opened = (): Promise<AcpSessions> =>
     (sessions ??= connection(options, terminal).then(
       (made) => ({ ...made, terminal, withChanges: options.withChanges === true, open: new Map() }),
@@ -120,7 +120,7 @@ async function connection(options: AcpOptions, terminal: Terminal): Promise<Serv
   }
 }
 
-/** Errors that a person can mend reach the editor as their sentence. */
+/** Errors that a person can fix reach the editor as their sentence. */
 async function answered<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

@@ -6,7 +6,7 @@ import { commandLineClient } from "../../domain/people/oauth-client.ts";
 import { scopes } from "../../domain/people/key.ts";
 import type { Terminal } from "../terminal/commands.ts";
 
-/** What a server gave this machine after a person allowed it in their browser. */
+/** The tokens that a server gave this machine after a person allowed it in their browser. */
 export interface LoginTokens {
   readonly accessToken: string;
   readonly refreshToken: string;
@@ -24,7 +24,7 @@ const patienceMs = 600_000;
 
 /**
  * Signs in by the browser: OAuth 2.1 with PKCE, whose answer comes to a server on this machine's loopback address (RFC 8252, section 7.3).
- * @throws LoginError if the person refuses, or nobody answers in time
+ * @throws LoginError if the person refuses, or does not answer in time
  */
 export async function loginByBrowser(server: string, terminal: Terminal): Promise<LoginTokens> {
   const oauth = await import("openid-client");
@@ -76,7 +76,7 @@ export async function refreshed(server: string, { refreshToken }: LoginTokens): 
   }
 }
 
-/** Gives the tokens back, so that nobody can use them any more. */
+/** Revokes the tokens. */
 export async function giveBack(server: string, { refreshToken }: LoginTokens): Promise<void> {
   const oauth = await import("openid-client");
   const config = await discover(server);
@@ -89,7 +89,7 @@ async function discover(server: string): Promise<Configuration> {
   return asking(server, () =>
     oauth.discovery(new URL(server), commandLineClient.id, undefined, oauth.None(), {
       algorithm: "oauth2",
-      // What the person named has no encryption: with a key it would have none either.
+      // The named server has no encryption: with a key it would have none either.
       execute: isPlain ? [oauth.allowInsecureRequests] : [],
     }),
   );
@@ -117,7 +117,7 @@ function tokensOf({
   return { accessToken, refreshToken, expiresAt: Date.now() + seconds * 1_000 };
 }
 
-/** What the browser shows in the end; it loads nothing. */
+/** The last page in the browser; it loads nothing. */
 const lastPage = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Offstage</title>
 <p>Go back to your terminal. You can close this page.</p></html>`;
 
@@ -150,7 +150,7 @@ async function listen(): Promise<{
     answer(signal) {
       const late = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]);
       late.addEventListener("abort", () =>
-        arrived.reject(new LoginError("nobody allowed it in the browser in time: run `offstage login` again")),
+        arrived.reject(new LoginError("it was not allowed in the browser in time: run `offstage login` again")),
       );
       return arrived.promise;
     },

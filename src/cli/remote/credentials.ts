@@ -18,7 +18,7 @@ const fileSchema = z.object({
   current: z.string().nullable(),
   servers: z.record(z.string(), credentialSchema),
 });
-/** What `offstage login` keeps. */
+/** The stored credentials of `offstage login`. */
 export type Credentials = z.infer<typeof fileSchema>;
 
 /**
@@ -32,7 +32,7 @@ export function credentialsFile({ environment }: Pick<Terminal, "environment">):
   return join(folder, "offstage", "credentials.json");
 }
 
-/** @throws InvalidInputError if the file is there and can't be read, or is none of ours */
+/** @throws InvalidInputError if the file exists but can't be read, or is not ours */
 export async function readCredentials(terminal: Pick<Terminal, "environment">): Promise<Credentials> {
   const path = credentialsFile(terminal);
   let text: string;

@@ -47,7 +47,7 @@ async function login(named: string | undefined, options: LoginOptions, terminal:
   terminal.warn(`${what} is kept in ${credentialsFile(terminal)}, which only you can read\n`);
 }
 
-/** Whether somebody sits at a terminal of a machine on which a browser can be opened. */
+/** Whether the terminal is interactive, on a machine on which a browser can be opened. */
 function hasBrowser({ isInteractive, environment }: Terminal): boolean {
   const hasDisplay =
     process.platform === "darwin" ||
@@ -92,7 +92,7 @@ async function logout(named: string | undefined, terminal: Terminal): Promise<vo
   const next = current === server ? (Object.keys(kept)[0] ?? null) : current;
   await writeCredentials(terminal, { current: next, servers: kept });
   if ("key" in credential) {
-    terminal.write(`the key for ${server} is forgotten here; revoke it in the web app if nobody is to use it again\n`);
+    terminal.write(`the key for ${server} is forgotten here; revoke it in the web app if it is not to be used again\n`);
     return;
   }
   await reaching(server, () => giveBack(server, credential));

@@ -9,7 +9,7 @@ const mostPages = 10;
 
 /**
  * Finds a session's id as people write it: whole, its last digits as `offstage list` shows them, its first ones, or its page's address.
- * @throws InvalidInputError if it is none, or stands for several sessions
+ * @throws InvalidInputError if it is none, or matches several sessions
  */
 export async function findSession(client: Client, given: string): Promise<string> {
   const text = (/\/sessions\/([^/?#]+)/u.exec(given)?.[1] ?? given).toLowerCase();

@@ -21,7 +21,7 @@ export function addFollowCommand(program: Command, { terminal, finish }: Command
 }
 
 /**
- * Prints a session's events as they come, and its result; returns when the session ends, or when somebody interrupts.
+ * Prints a session's events as they come, and its result; returns when the session ends, or on an interrupt.
  * @param after number of the last event that is not printed any more
  * @returns the exit code for the session's result
  */

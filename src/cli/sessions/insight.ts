@@ -101,7 +101,7 @@ const ofFigures: readonly Column<Figures>[] = [
   { heading: "PER MERGED", of: ({ costPerMergedUsd }) => dollars(costPerMergedUsd) },
 ];
 
-/** What stands there if there is nothing to tell. */
+/** Shown if there is no figure. */
 const nothing = "-";
 
 const percent = (share: number | null): string => (share === null ? nothing : `${Math.round(share * 100)} %`);

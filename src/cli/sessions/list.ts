@@ -71,7 +71,7 @@ async function watch(client: Client, options: ListOptions, terminal: Terminal): 
   }
 }
 
-/** The list as it is now; a server that can't be reached for a while is reported, and asked again. */
+/** The current list; a server that can't be reached for a while is reported, and polled again. */
 async function screen(client: Client, options: ListOptions, terminal: Terminal): Promise<string> {
   try {
     const { sessions } = await ask(client, options);

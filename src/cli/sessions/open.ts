@@ -20,7 +20,7 @@ export function addOpenCommand(program: Command, { terminal, finish }: CommandCo
         return finish(exitCodes.failed);
       }
       terminal.write(`${printable(url)}\n`);
-      // What a forge answers could name any program of this machine.
+      // A forge's answer could name any program of this machine.
       const isPage = /^https?:$/u.test(URL.parse(url)?.protocol ?? "");
       if (!isPage || !(await terminal.openPage(url))) terminal.warn("no browser can be opened from here\n");
     }),

@@ -96,7 +96,8 @@ async function applyPatch(
     return;
   }
   const run = { cwd: root, signal: terminal.signal, input: patch };
-  // A file of which nothing fits is left as it is: git applies all or nothing. It writes neither outside nor into .git.
+  // A file to which the patch does not apply is unchanged: git applies all or nothing. It writes neither outside nor
+  // into .git.
   await git(["apply", ...(options["3way"] === true ? ["--3way"] : []), "-"], run);
   terminal.write(printable(await git(["apply", "--stat", "-"], run)));
 }

@@ -90,7 +90,7 @@ interface Work {
   readonly branchName?: string | undefined;
 }
 
-/** What the flags name, and what they leave out as the checkout has it in which the command is run. */
+/** The work by the flags, completed by the checkout in which the command is run. */
 async function whereToWork(options: RunOptions, terminal: Terminal): Promise<Work> {
   const { repository, targetBranch, branch: branchName } = options;
   if (options.withChanges === true && repository !== undefined) {

@@ -27,7 +27,7 @@ export interface MadeOrganization {
 export interface Check {
   readonly name: string;
   readonly ok: boolean;
-  /** What was found, for example a version, a path or a number. */
+  /** The finding, for example a version, a path or a number. */
   readonly detail: string;
   /** What to do, as precisely as possible; null if nothing is needed. */
   readonly remedy: string | null;
@@ -70,7 +70,7 @@ export interface Commands {
       scopes: Scope[];
       automationIds: string[] | null;
       expiresAt: string | null;
-      /** Id or e-mail address of the user whose its sessions are; null: nobody's. */
+      /** Id or e-mail address of the user who owns its sessions; null: none. */
       owner: string | null;
     },
   ): Promise<{ record: Key; key: string }>;
@@ -114,7 +114,7 @@ export interface Commands {
 }
 
 /**
- * Where a command writes, and what it may read of its environment. It is passed in, so that no command uses globals.
+ * A command's output and environment. It is passed in, so that no command uses globals.
  */
 export interface Terminal {
   /** Writes to stdout: the command's output. */
@@ -139,7 +139,7 @@ export interface Terminal {
   readonly signal: AbortSignal;
 }
 
-/** What every command is built with. `finish` sets the program's exit code. */
+/** The context of every command. `finish` sets the program's exit code. */
 export interface CommandContext {
   readonly commands: Commands;
   readonly terminal: Terminal;

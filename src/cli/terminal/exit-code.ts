@@ -7,7 +7,7 @@ export const exitCodes = {
   usage: 2,
   /** The followed session was cancelled. */
   cancelled: 3,
-  /** Ctrl-C, or nobody reads any more; a session that was followed continues. */
+  /** Ctrl-C, or the output was closed; a session that was followed continues. */
   interrupted: 130,
 } as const;
 

@@ -15,8 +15,8 @@ const narrowest = 12;
 const gap = "  ";
 
 /**
- * Formats rows for people: columns under each other, whatever characters are in them. Nothing of a cell can reach the terminal as a
- * control character or begin a line of its own.
+ * Formats rows for people: columns under each other, whatever characters are in them. Nothing of a cell can reach the
+ * terminal as a control character or begin another line.
  * @param width places of the terminal; null: no terminal, so nothing is cut
  */
 export function table<Row>(

@@ -28,7 +28,7 @@ export function writeBackup(
   return writeNewFile(path, [Readable.from(encodeDump(parts)), createGzip(compression)], signal);
 }
 
-/** Codes of files that can't be written, for a reason that whoever named them can mend. */
+/** Codes of files that can't be written, for a reason that the caller can fix. */
 const unwritable: ReadonlySet<string> = new Set([
   "EACCES",
   "EPERM",

@@ -3,7 +3,7 @@ import { to as copyTo } from "pg-copy-streams";
 import { InvalidInputError, NotFoundError } from "../../domain/errors/errors.ts";
 import { migrationLock, recordTables, takeMigrationLock, type Migration } from "../migrate.ts";
 
-/** What precedes the data of a dump. */
+/** The header before the data of a dump. */
 export interface DumpHeader {
   /** Version of the Offstage that made the dump. */
   readonly offstage: string;

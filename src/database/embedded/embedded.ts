@@ -80,8 +80,8 @@ async function findServer(paths: EmbeddedPaths): Promise<"none" | "owned" | "lef
 }
 
 /**
- * Whether a process works in the database's folder, as its server does: one that has just begun, or has nearly ended, does not
- * answer, and keeps another from starting. Without `/proc` nobody can tell: false.
+ * Whether a process works in the database's folder, as its server does: one that has just begun, or has nearly ended,
+ * does not answer, and keeps another from starting. Without `/proc` that is unknown: false.
  */
 async function worksIn(pid: number, { directory }: EmbeddedPaths): Promise<boolean> {
   try {

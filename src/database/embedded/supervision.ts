@@ -19,7 +19,7 @@ export interface EmbeddedServer {
 
 /** Limit of the first start. After a restart, queries simply fail until the server is up. */
 const startTimeoutMs = 30_000;
-/** Pauses between attempts to restart the server, without chance: there is one server, and nobody to keep apart from. */
+/** Pauses between attempts to restart the server, without jitter: there is only one server. */
 const relaunching = { fromMs: 100, toMs: 10_000, jitter: 0 };
 /** Only warnings and errors are logged there, but over a long time these add up. */
 const logLimit = 16 * 1024 * 1024;

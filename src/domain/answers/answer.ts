@@ -12,7 +12,7 @@ export interface Thread {
   readonly id: string;
 }
 
-/** What a reaction is to: the subject itself, or a comment on it. */
+/** The target of a reaction: the subject itself, or a comment on it. */
 export interface ReactionTarget {
   readonly subject: Subject;
   readonly commentId: string | null;
@@ -25,10 +25,10 @@ export interface ReactionTarget {
 /** The reactions that all forges have. */
 export type Reaction = "eyes" | "+1" | "-1" | "rocket" | "confused";
 
-/** What is shown at a commit. */
+/** A status shown at a commit. */
 export interface CommitStatus {
   readonly state: "pending" | "success" | "failure";
-  /** Tells it from others at the same commit: a later one with the same name replaces it. */
+  /** Its identity among others at the same commit: a later one with the same name replaces it. */
   readonly name: string;
   readonly description: string;
   readonly url: string;

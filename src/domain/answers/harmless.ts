@@ -2,8 +2,8 @@
 const zeroWidthSpace = "\u{200b}";
 
 /**
- * A text of an agent as a quotation that notifies nobody, orders nothing and starts nothing: no mention in it is one any more, however
- * it is written, and no line of it is the beginning of a command.
+ * A text of an agent as a quotation without effects: it has no mention that notifies a person or calls a program, in
+ * any notation, and no line that is a command.
  * @param most characters; a longer text is cut
  */
 export function quoted(text: string, most = 1_500): string {

@@ -4,7 +4,7 @@ import { backoffMs } from "../time/backoff.ts";
 const retrying = { fromMs: 4_000, toMs: 4 * 60 * 60_000, jitter: 0.5 };
 /** Attempts that are made of an answer. */
 const mostAttempts = 18;
-/** Attempts that are made of a reaction: it says that something was seen, which nobody wants to hear an hour later. */
+/** Attempts at a reaction: it acknowledges a comment, which is of no use an hour later. */
 const mostReactions = 8;
 
 /**

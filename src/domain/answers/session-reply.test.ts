@@ -13,7 +13,7 @@ const say = (changes: Partial<RepliedSession>, said: ReplyStage | null = null, i
   whatToSay({ ...session, ...changes }, said, link, isMarkdown);
 
 /** All that is said of a session that goes through the statuses. */
-function told(...history: readonly Partial<RepliedSession>[]): ReplyStage[] {
+function stagesOf(...history: readonly Partial<RepliedSession>[]): ReplyStage[] {
   let said: ReplyStage | null = null;
   const all: ReplyStage[] = [];
   for (const changes of history) {
@@ -28,21 +28,20 @@ function told(...history: readonly Partial<RepliedSession>[]): ReplyStage[] {
 describe("what is said of a session", () => {
   it("is a link when its agent begins, and the result at its end, each once", () => {
     const history = ["queued", "running", "queued", "running", "waiting", "running", "completed", "completed"];
-    expect(told(...history.map((status) => ({ status })))).toEqual(["started", "completed"]);
-    expect(told({ status: "running" }, { status: "completed" }, { status: "running" }, { status: "failed" })).toEqual([
-      "started",
-      "completed",
-    ]);
+    expect(stagesOf(...history.map((status) => ({ status })))).toEqual(["started", "completed"]);
+    expect(
+      stagesOf({ status: "running" }, { status: "completed" }, { status: "running" }, { status: "failed" }),
+    ).toEqual(["started", "completed"]);
   });
   it("is that it failed once, and that it is done after all", () => {
     const history = ["running", "failed", "running", "failed", "running", "completed"];
-    expect(told(...history.map((status) => ({ status })))).toEqual(["started", "ended", "completed"]);
+    expect(stagesOf(...history.map((status) => ({ status })))).toEqual(["started", "ended", "completed"]);
   });
   it("is nothing of what a gate filtered, or was cancelled before its agent began", () => {
     expect(say({ hasBegun: false })).toBe("wait");
     expect(say({ hasBegun: false, status: "queued" })).toBeNull();
-    expect(told({ hasBegun: false, status: "completed" }, { hasBegun: false, status: "cancelled" })).toEqual([]);
-    expect(told({ hasBegun: false, status: "failed" })).toEqual(["ended"]);
+    expect(stagesOf({ hasBegun: false, status: "completed" }, { hasBegun: false, status: "cancelled" })).toEqual([]);
+    expect(stagesOf({ hasBegun: false, status: "failed" })).toEqual(["ended"]);
   });
 });
 

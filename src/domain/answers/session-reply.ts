@@ -2,31 +2,31 @@ import { cutAtWord } from "../fields/text.ts";
 import { quoted } from "./harmless.ts";
 
 /**
- * The last message about a session that was sent to where its event came from (a thread of Slack, an issue): a link to it (`started`), its
- * result (`ended`), or that it is completed after a retry (`completed`).
+ * The last message about a session that was sent to its event's origin (a thread of Slack, an issue): a link to it
+ * (`started`), its result (`ended`), or that it is completed after a retry (`completed`).
  */
 export type ReplyStage = "started" | "ended" | "completed";
 
-/** What of a session decides what is said of it. */
+/** The fields of a session that decide the reply about it. */
 export interface RepliedSession {
   readonly status: string;
   readonly summary: string | null;
   readonly failure: { readonly reason: string } | null;
-  /** Whether its agent has begun: until then a gate may find that there is nothing to do, of which nobody hears. */
+  /** Whether its agent has begun: until then a gate may filter the run, which is not reported. */
   readonly hasBegun: boolean;
   readonly pullRequestUrls: readonly string[];
 }
 
-/** What to say now. `wait`: look again soon. Null: nothing until the status changes. */
+/** The reply to send now. `wait`: check again soon. Null: nothing until the status changes. */
 export type ToSay = { readonly said: ReplyStage; readonly text: string } | "wait" | null;
 
 const longestSummary = 1_500;
 const longestReason = 500;
 
 /**
- * What is said of a session: a link when its agent begins, the result at its end, and that it is completed after all if somebody
- * retried it; each once. Links stand on lines of their own. An agent's words, and others', stand as they are and do nothing: in Markdown an
- * image would be fetched, and the address of a person's page would call that person.
+ * The reply about a session: a link when its agent begins, the result at its end, and a completion after a retry; each
+ * once. Links are on separate lines. Texts of agents and others are shown literally, without effects: in Markdown an
+ * image would be fetched, and the address of a person's page would notify that person.
  * @param link address of its page
  * @param isMarkdown whether the service reads the text as Markdown
  */
@@ -52,7 +52,7 @@ export function whatToSay(session: RepliedSession, said: ReplyStage | null, link
 }
 
 /**
- * What is said of a run that failed before it had a session, where its event came from.
+ * The reply about a run that failed before it had a session, at its event's origin.
  * @param reason a sentence for readers
  * @param isMarkdown whether the service reads the text as Markdown
  */
@@ -64,8 +64,9 @@ export function whatToSayOfFailedRun(reason: string, isMarkdown: boolean): strin
 const longestComment = 20_000;
 
 /**
- * What is said of a session at the issue or pull request that its event is about: its result, once, when it is completed. Nobody there asked
- * for it, so nothing is said while it works, or if it fails. The agent's words are a quotation, which does nothing.
+ * The comment about a session at the issue or pull request that its event is about: its result, once, when it is
+ * completed. No person there asked for it, so there is no comment while it works, or if it fails. The agent's words are
+ * a quotation without effects.
  * @param link address of its page
  */
 export function whatToComment(

@@ -5,13 +5,13 @@ import { fileTriggerSchema, mostTriggers } from "./trigger.ts";
 
 /** Folder of a repository that has its automations. */
 export const automationFolder = ".offstage/automations";
-/** The commit status by which Offstage says what became of the files. */
+/** The commit status by which Offstage reports the outcome of the files. */
 export const automationStatusName = "offstage/automations";
 /** A repository has at most so many automation files. */
 export const mostAutomationFiles = 50;
 /** A file has at most so many bytes. */
 export const longestAutomationFile = 64 * 1024;
-/** The most urgent that an automation of a file may be: whoever may push must not get ahead of everybody else. */
+/** The highest urgency of an automation from a file: the right to push must not let its sessions pass all others. */
 const mostUrgentOfFile = 5;
 
 /**
@@ -45,7 +45,7 @@ export type AutomationFile = z.infer<typeof automationFileSchema>;
 /** A file of an automation to start from: with what it is for, and sample events. */
 export const automationTemplateFileSchema = automationFileSchema.extend({
   description: text(300),
-  /** Whether its triggers tell no repository, so that whoever uses it must name those to work on. */
+  /** Whether its triggers give no repository, so that the person who uses it must name those to work on. */
   namesRepositories: z.boolean().default(false),
   samples: z
     .array(
@@ -93,7 +93,7 @@ export const setAutomationFilesSchema = z.object({
   enabled: z.boolean().meta({ description: "Whether whoever may push to the branch may define automations." }),
 });
 
-/** What there is of a repository's automations in files. */
+/** A repository's automations in files. */
 export const automationFilesSchema = z.object({
   enabled: z.boolean(),
   branch: z.string().nullable().meta({ description: "The branch that was read; null: none was." }),

@@ -9,7 +9,7 @@ import { alertSchema, expectationSchema } from "./expectation.ts";
 import { fanOutLimit } from "./run.ts";
 import { triggerListSchema, triggerSchema } from "./trigger.ts";
 
-/** An automation's short name, unique in its organization. It can stand for the id, so it must not look like one. */
+/** An automation's short name, unique in its organization. It can be used for the id, so it must not look like one. */
 export const macroSchema = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,62}$/u, "must be 1 to 63 of a-z, 0-9 and -, and start with a letter or digit")

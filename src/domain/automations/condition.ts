@@ -1,6 +1,6 @@
 import type { EventContext } from "./automation.ts";
 
-/** What a trigger has to be evaluated. */
+/** The expressions of a trigger to evaluate. */
 export interface Expression {
   /** CEL that gives a bool; empty: true. */
   readonly condition: string;
@@ -10,14 +10,14 @@ export interface Expression {
   readonly trigger: { readonly id: string; readonly type: string };
 }
 
-/** What expressions can use in addition to their own trigger. */
+/** The variables of expressions in addition to their own trigger. */
 export interface ConditionVariables {
   readonly event: EventContext;
   /** The repository that the event is about; null if it is about none. */
   readonly repository: { readonly name: string; readonly url: string } | null;
 }
 
-/** What came of evaluating one `Expression`. */
+/** The outcome of evaluating one `Expression`. */
 export type Verdict =
   /** The key is null if the condition does not hold, or there is none. */
   | { readonly passes: boolean; readonly key: string | null }

@@ -1,7 +1,7 @@
-/** A tick that is at least so late was missed, in ms: no worker looked at its schedule for that time. */
+/** A tick that is at least so late was missed, in ms: no worker read its schedule for that time. */
 export const graceMs = 2 * 60_000;
 
-/** What comes of the ticks of one schedule that are due. Times are in ms since the epoch, the oldest first. */
+/** The outcomes of the due ticks of one schedule. Times are in ms since the epoch, the oldest first. */
 export interface JudgedTicks {
   /** Ticks that run: those on time, or, if there is none and it is set so, the newest that was missed. */
   readonly run: readonly number[];

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Names of what a forge tells of, which triggers of type `forge` may list. */
+/** Names of forge events, which triggers of type `forge` may list. */
 export const forgeEventNames = [
   "issue.opened",
   "issue.labeled",
@@ -86,7 +86,7 @@ export const forgeEventSchema = z.object({
   name: z.enum(forgeEventNames),
   forge: z.enum(["github", "gitlab", "gitea", "bitbucket", "bitbucketDataCenter", "azure"]),
   repository: z.object({ url: text, fullName: text, defaultBranch: text.nullable() }).nullable(),
-  /** Who did it. */
+  /** The actor. */
   actor: account.nullable(),
   /**
    * Whether not everybody who may read the repository may read it: a confidential issue, or an internal comment. Absent in events of the
@@ -126,7 +126,7 @@ export const forgeEventSchema = z.object({
     .optional(),
   checks: z
     .object({
-      /** What failed or passed: a check suite, a workflow, a pipeline, a status. */
+      /** The kind of check: a check suite, a workflow, a pipeline, a status. */
       kind: text,
       id: text,
       name: text,

@@ -1,28 +1,29 @@
 import type { EventContext } from "./automation.ts";
 
 /**
- * One thing that happened, as a sender delivered it, in the form that is the same for all senders. A delivery may tell of several
- * (a Jira issue that was assigned and moved at once), or of none that Offstage knows.
+ * One thing that happened, as a sender delivered it, in the form that is the same for all senders. A delivery may have
+ * several (a Jira issue that was assigned and moved at once), or none that Offstage knows.
  */
 export interface InboundEvent {
-  /** What happened: one of the names that a trigger's `events` may list. */
+  /** One of the names that a trigger's `events` may list. */
   readonly name: string;
   /**
-   * Equal for two deliveries of the same happening, whoever sends them and under whichever delivery id; null if the payload does
-   * not identify what happened.
+   * Equal for two deliveries of the same happening, whatever their sender and delivery id; null if the payload does not
+   * identify what happened.
    */
   readonly contentKey: string | null;
   /**
-   * Whether another name has its `contentKey`, too: what listens to that name alone is to know this one as told. Omitted: no other has.
+   * Whether another name has its `contentKey`, too: a trigger that listens to that name alone must treat this one as
+   * delivered. Omitted: no other has.
    */
   readonly sharesKey?: boolean;
   /**
-   * How something stands since when, if deliveries say that, and not what changed. The same `contentKey` is another happening if it stood
-   * otherwise in between. Omitted: the key alone tells.
+   * The state of a thing and its beginning, if deliveries have that and not what changed. The same `contentKey` is
+   * another happening if the state was another in between. Omitted: the key alone counts.
    */
   readonly state?: { readonly about: string; readonly value: string; readonly at: string } | undefined;
-  /** What it is about, for as long as that exists, such as an issue's address; null if there is no such thing. */
+  /** Its subject, as long as that exists, such as an issue's address; null if it has none. */
   readonly subject: string | null;
-  /** What conditions and templates see as `event`. */
+  /** The `event` of conditions and templates. */
   readonly event: EventContext;
 }

@@ -9,7 +9,7 @@ export const jobStatuses = ["pending", "running", "completed", "failed", "cancel
 /** See `jobStatuses`. */
 export type JobStatus = (typeof jobStatuses)[number];
 
-/** What a job does, by the noun of the path that triggered it: `/automation/…/trigger` or `/agent/…/trigger`. */
+/** A job's task, by the noun of the path that triggered it: `/automation/…/trigger` or `/agent/…/trigger`. */
 export const jobTasks = ["RunWorkflow", "RunAgent"] as const;
 /** See `jobTasks`. */
 export type JobTask = (typeof jobTasks)[number];

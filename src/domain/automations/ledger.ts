@@ -17,7 +17,7 @@ export const ledgerEntrySchema = z.object({
   updatedAt: z.iso.datetime(),
 });
 
-/** What a trigger that listened to an event made of it. */
+/** The decision of a trigger that listened to an event. */
 const decisionSchema = z.object({
   triggerId: z.uuid(),
   automationId: z.uuid(),

@@ -1,7 +1,7 @@
 import { allowsRepository } from "../repositories/repository-pattern.ts";
 import type { RepositoryAddress } from "../repositories/repository.ts";
 
-/** What of a trigger decides which events reach it. */
+/** The fields of a trigger that decide which events reach it. */
 interface Listener {
   readonly type: string;
   readonly events?: readonly string[];

@@ -26,7 +26,7 @@ export const previewDraftSchema = updateAutomationSchema
 /** See `previewDraftSchema`. */
 export type PreviewDraft = z.infer<typeof previewDraftSchema>;
 
-/** What would come of the event by one trigger. */
+/** The decision of one trigger about the event. */
 const triggerPreviewSchema = z.object({
   id: z.uuid().nullable().meta({ description: "null: it is not saved." }),
   type: z.enum(triggerTypes),

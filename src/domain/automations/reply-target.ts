@@ -11,7 +11,7 @@ export const replyTargetSchema = z.discriminatedUnion("service", [
 /** See `replyTargetSchema`. */
 export type ReplyTarget = z.infer<typeof replyTargetSchema>;
 
-/** What of an event in the form of `sourceEventSchema` says where its answer goes. */
+/** The fields of a `sourceEventSchema` event that say where its answer goes. */
 const answerableSchema = z.discriminatedUnion("source", [
   z.object({ source: z.literal("slack"), message: z.object({ channel: text, threadId: text }) }),
   z.object({ source: z.literal("linear"), issue: z.object({ id: text }) }),
@@ -34,7 +34,7 @@ export interface ForgeReplyTarget {
   readonly subject: Subject;
 }
 
-/** Where exactly a result is said. */
+/** The exact place at which a result is reported. */
 export interface ForgeReply {
   readonly target: ForgeReplyTarget;
   /** The thread that it is said in, since not everybody may read it; null: it is a comment on the subject itself. */
@@ -42,7 +42,7 @@ export interface ForgeReply {
 }
 
 /**
- * Most runs of all automations of which is told at one issue or pull request, or in one thread of Slack or at one issue of Linear, so that
- * bots that answer each other come to an end.
+ * Most runs of all automations that are reported at one issue or pull request, or in one thread of Slack or at one
+ * issue of Linear, so that bots that answer each other come to an end.
  */
 export const mostRepliesOfSubject = 50;

@@ -5,9 +5,9 @@ import type { JobStatus, RunStatus } from "./job.ts";
 export const fanOutLimit = 100;
 
 /**
- * The state of a run, which follows from its job and its sessions. It goes on as long as any session does, and waits if no other does
- * more; once all have ended, one that failed or was cancelled tells of the whole, in this order. A run whose sessions were deleted is
- * what its job is.
+ * The state of a run, which follows from its job and its sessions. It goes on as long as any session does, and waits if
+ * no other does more; once all have ended, it is failed if one failed, else cancelled if one was cancelled. A run whose
+ * sessions were deleted is what its job is.
  *
  * | Job | Sessions | Run |
  * |---|---|---|

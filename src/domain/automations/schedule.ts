@@ -4,8 +4,8 @@ import { Cron } from "croner";
 const longestCron = 200;
 
 /**
- * What keeps a text from being a cron expression of five fields (minute, hour, day of the month, month, day of the week) with a tick to
- * come, as the end of a sentence; null: nothing.
+ * Why a text is no cron expression of five fields (minute, hour, day of the month, month, day of the week) with a
+ * future tick, as the end of a sentence; null if it is one.
  */
 export function cronProblem(text: string): string | null {
   const form = "must be five fields of cron: minute, hour, day of the month, month, day of the week";
@@ -59,7 +59,8 @@ export function nextTick(schedule: Schedule, after: number): number | null {
 }
 
 /**
- * The ticks of a schedule before a time, the newest first. Each takes about 0.2 ms of processor time: look at few in one go.
+ * The ticks of a schedule before a time, the newest first. Each takes about 0.2 ms of processor time: compute few at
+ * once.
  * @throws Error if the schedule can't be read
  */
 export function* ticksBefore(schedule: Schedule, before: number): Generator<number, void, undefined> {

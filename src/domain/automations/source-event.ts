@@ -5,7 +5,7 @@ export const sourceNames = ["sentry", "linear", "jira", "slack", "pagerduty", "c
 /** See `sourceNames`. */
 export type SourceName = (typeof sourceNames)[number];
 
-/** What each source tells of: the names that a trigger's `events` may list. Null: any, since the sender makes them. */
+/** The events of each source: the names that a trigger's `events` may list. Null: any, since the sender makes them. */
 export const sourceEventNames = {
   sentry: ["issue.created", "issue.regressed", "alert.triggered"],
   linear: ["issue.created", "issue.updated", "issue.statusChanged"],
@@ -106,10 +106,10 @@ const cloudEvent = z.object({
 export const sourceEventSchema = z.object({
   name: text,
   source: z.enum(sourceNames),
-  /** Who did it; null if the source doesn't tell. */
+  /** The actor; null if the source does not name one. */
   actor: account.nullable(),
   issue: issue.optional(),
-  /** What an update changed, named as the source names it. Values are its texts or ids; null: none. */
+  /** The changes of an update, named as the source names them. Values are its texts or ids; null: none. */
   changes: z.array(z.object({ field: text, from: text.nullable(), to: text.nullable() })).optional(),
   /** Of Sentry's `alert.triggered`. */
   alert: z.object({ rule: text.nullable(), eventId: text.nullable(), url: text.nullable() }).optional(),

@@ -28,7 +28,7 @@ export const stateValueSchema = jsonSchema.superRefine((value, context) => {
   if (problem !== null) context.addIssue({ code: "custom", message: problem });
 });
 
-/** What is wrong with a value; null: nothing. */
+/** The problem with a value; null: none. */
 function valueProblem(value: unknown): string | null {
   if (!isAtMostDeep(value, deepestValue)) return `must not be nested more than ${deepestValue} deep`;
   if (bytesWrittenOut(value) > longestValue)

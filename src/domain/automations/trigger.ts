@@ -12,7 +12,7 @@ export const triggerTypes = ["api", "schedule", "webhook", "forge", "source"] as
 /** See `triggerTypes`. */
 export type TriggerType = (typeof triggerTypes)[number];
 
-/** What a second run of the same key does while one is under way: nothing, wait, or take its place. */
+/** The behaviour of a second run of the same key while one is under way: none, wait, or replace it. */
 export const concurrencyPolicies = ["skip", "queue", "cancelOlder"] as const;
 
 /** Events of Offstage itself, which triggers of type `forge` may list in addition to those of forges. */
@@ -101,11 +101,11 @@ const sourceEvents = z.array(text(200)).max(50);
 const secret = text(1_000).meta({ description: "The sender's own; omitted: one is made, and shown once." });
 
 /** Forms of the tokens of services that take answers back, and what to say of others. */
-const replyTokens: Readonly<Partial<Record<string, { readonly form: RegExp; readonly told: string }>>> = {
-  slack: { form: /^xoxb-[A-Za-z0-9-]{1,300}$/u, told: "must be a bot token of Slack, which begins with xoxb-" },
+const replyTokens: Readonly<Partial<Record<string, { readonly form: RegExp; readonly problem: string }>>> = {
+  slack: { form: /^xoxb-[A-Za-z0-9-]{1,300}$/u, problem: "must be a bot token of Slack, which begins with xoxb-" },
   linear: {
     form: /^(?:lin_(?:api|oauth)_[A-Za-z0-9._-]{1,300}|[A-Za-z0-9._-]{20,300})$/u,
-    told: "must be an API key of Linear, which begins with lin_api_, or an OAuth token",
+    problem: "must be an API key of Linear, which begins with lin_api_, or an OAuth token",
   },
 };
 const replyToken = optionalText(500).optional().meta({
@@ -113,18 +113,21 @@ const replyToken = optionalText(500).optional().meta({
     "Of slack and linear: with it the thread or issue gets a link at the start and the result at the end. Omitted: the one that it has; empty: none. Never shown.",
 });
 
-/** Where a run says its result: nowhere on the forge, or at the issue or pull request that its event is about. */
+/** Where a run reports its result: nowhere on the forge, or at the issue or pull request that its event is about. */
 const reply = z.enum(["none", "subject"]).meta({
   description: "subject: the result is a comment on the issue or pull request that the event is about. Default none.",
 });
-/** Where a run's work goes: to a new branch with a pull request of its own, or to that of the pull request that its event is about. */
+/**
+ * Where a run's work goes: to a new branch with its own pull request, or to the branch of the pull request that its
+ * event is about.
+ */
 const pushTo = z.enum(["newBranch", "pullRequest"]).meta({
   description:
     "pullRequest: the run goes on with the branch of the pull request that the event is about, if that is in the repository. Default newBranch.",
 });
 const answering = { reply: reply.default("none"), pushTo: pushTo.default("newBranch") };
 
-/** What tells a second delivery to a webhook. */
+/** By what a second delivery to a webhook is recognized. */
 const deduplicateBy = z.enum(["idAndContent", "id"]).meta({
   description:
     "idAndContent: the sender's id of the delivery, and the same body within a minute. id: the id alone, for senders that repeat bodies on purpose. Default idAndContent.",
@@ -157,8 +160,8 @@ export const triggerInputSchema = z.discriminatedUnion("type", [
 export type TriggerInput = z.infer<typeof triggerInputSchema>;
 
 /**
- * A trigger as a file in a repository has it: without ids, without secrets, which nobody may commit, and without connections and
- * repositories: it hears of its own repository alone.
+ * A trigger as a file in a repository has it: without ids, without secrets, which must not be committed, and without
+ * connections and repositories: it gets events of its own repository only.
  */
 export const fileTriggerSchema = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("api"), ...optional }),
@@ -168,27 +171,29 @@ export const fileTriggerSchema = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("source"), ...optional, ...settings.source }),
 ]);
 
-/** What is wrong with a token for answers, as the end of a sentence; null: nothing. */
+/** The problem with a token for answers, as the end of a sentence; null: none. */
 function replyTokenProblem({ source, replyToken: token }: Extract<TriggerInput, { type: "source" }>): string | null {
   if (token === undefined || token === "") return null;
   const expected = replyTokens[source];
   if (expected === undefined) return `must be absent: ${source} takes no answers back`;
-  return expected.form.test(token) ? null : expected.told;
+  return expected.form.test(token) ? null : expected.problem;
 }
 
-/** What is wrong with where a trigger's runs answer and push, as a field and the end of a sentence; null: nothing. */
-function answeringProblem(trigger: Extract<TriggerInput, { type: "forge" }>): { field: string; told: string } | null {
+/** The problem with a trigger's settings for answers and pushes, as a field and the end of a sentence; null: none. */
+function answeringProblem(
+  trigger: Extract<TriggerInput, { type: "forge" }>,
+): { field: string; problem: string } | null {
   const isElsewhere = (isAbout: (name: string) => boolean) => trigger.events.find((name) => !isAbout(name));
   const unanswerable = trigger.reply === "subject" ? isElsewhere(isAboutSubject) : undefined;
   if (unanswerable !== undefined)
     return {
       field: "reply",
-      told: `can't be subject: ${unanswerable} is about no issue and no pull request of a forge; give that event a trigger of its own`,
+      problem: `can't be subject: ${unanswerable} is about no issue and no pull request of a forge; give that event a trigger of its own`,
     };
   const branchless = trigger.pushTo === "pullRequest" ? isElsewhere(isAboutPullRequest) : undefined;
   if (branchless === undefined) return null;
-  const told = `can't be pullRequest: ${branchless} is about no pull request that a forge tells of; give that event a trigger of its own`;
-  return { field: "pushTo", told };
+  const problem = `can't be pullRequest: ${branchless} is about no pull request of a forge; give that event a trigger of its own`;
+  return { field: "pushTo", problem };
 }
 
 /** An automation's triggers as create and update take them: whole; triggers that are not in the list are removed. */
@@ -203,7 +208,7 @@ export const triggerListSchema = z
         if (!isKey) context.addIssue({ code: "custom", path: [index, "secret"], message });
       }
       const wrong = trigger.type === "forge" ? answeringProblem(trigger) : null;
-      if (wrong !== null) context.addIssue({ code: "custom", path: [index, wrong.field], message: wrong.told });
+      if (wrong !== null) context.addIssue({ code: "custom", path: [index, wrong.field], message: wrong.problem });
       if (trigger.type !== "source") continue;
       const wrongToken = replyTokenProblem(trigger);
       if (wrongToken !== null) context.addIssue({ code: "custom", path: [index, "replyToken"], message: wrongToken });

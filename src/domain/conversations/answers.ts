@@ -5,7 +5,7 @@ import { harmless, quoted } from "../answers/harmless.ts";
 export interface RunEnd {
   /** Undelivered: the turn has ended, and its session failed before its work was pushed. */
   readonly status: "completed" | "undelivered" | "failed" | "cancelled";
-  /** What is pushed with the run's work; null: nothing is. */
+  /** The pushed commit with the run's work; null: none. */
   readonly pushedSha: string | null;
   readonly commitUrl: string | null;
   readonly pullRequestUrl: string | null;
@@ -46,14 +46,15 @@ export function isWorthAnswering({ kind, pushedSha: before }: Run, end: RunEnd):
 }
 
 /**
- * Whether a run pushed a commit to the pull request itself, so that the threads of the review that asked for it can be marked as
- * resolved. False of a run of an automation, which pushes to a branch of its own, and of one whose work is not delivered.
+ * Whether a run pushed a commit to the pull request itself, so that the threads of the review that asked for it can be
+ * marked as resolved. False of a run of an automation, which pushes to its own branch, and of one whose work is not
+ * delivered.
  */
 export function isDoneByCommit({ kind, pushedSha: before }: Run, { status, pushedSha }: RunEnd): boolean {
   return kind === "followUp" && status === "completed" && pushedSha !== null && pushedSha !== before;
 }
 
-/** What is said once at each bound. */
+/** The notice at each bound, sent once. */
 export const notices = {
   turns: (limit: number) =>
     `I stop here: ${limit} turns were taken in this conversation, which is its limit. Nothing more is started by comments, reviews or checks.`,

@@ -3,10 +3,10 @@ import { threadPlaceOf, type Conversation, type ConversationLimits, type Run } f
 import type { AnsweredThread, Decided, Effect, ConversationFacts } from "./facts.ts";
 import type { Said } from "./happening.ts";
 
-/** Where what nobody asked for is said. */
+/** The place of answers that no comment asked for. */
 export const onSubject: AnsweredThread = { threadId: null, place: null, isConfidential: false };
 
-/** The thread in which somebody said something. */
+/** The thread of a comment. */
 export function threadOf(saying: Pick<Said, "threadId" | "path" | "line" | "isConfidential">): AnsweredThread {
   const { threadId, isConfidential } = saying;
   return { threadId, place: threadPlaceOf(saying), isConfidential };
@@ -29,7 +29,7 @@ export function sharedBound(
   return spentUsd >= limits.usd ? "usd" : null;
 }
 
-/** The limit that keeps what somebody said from starting anything; null: none does. */
+/** The limit that keeps a comment from starting anything; null: none does. */
 export function sayingBound(
   conversation: Conversation,
   { by, state }: Said,
@@ -48,7 +48,7 @@ export function sayingBound(
 
 /**
  * Decides to start nothing because a limit is reached, and to answer so, unless the conversation has said it before.
- * @param saying the comment that asked; omitted: nobody did
+ * @param saying the comment that asked; omitted: none did
  */
 export function refuseOnce(
   conversation: Conversation,

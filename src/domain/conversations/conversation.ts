@@ -1,14 +1,14 @@
 import { z } from "zod";
 import type { Calling } from "../repositories/calling.ts";
 
-/** What is talked about: one pull request, or one issue. */
+/** The subject: one pull request, or one issue. */
 export interface ConversationSubject {
   readonly kind: "issue" | "pullRequest";
   readonly number: number;
 }
 
 const account = z.object({ id: z.string(), login: z.string(), isBot: z.boolean() });
-/** Somebody on the forge. */
+/** A person or program on the forge. */
 export type Speaker = z.infer<typeof account>;
 
 /** A comment that a review may be about, kept until one takes it. */
@@ -67,16 +67,16 @@ const runSchema = z.object({
   kind: z.enum(["followUp", "session", "macro", "checks", "conflict"]),
   /** Threads to answer once it ended; null: by a comment. */
   threads: z.array(z.string().nullable()),
-  /** What each thread is on, as `AnsweredThread` has it. Omitted: nobody knows. */
+  /** The place of each thread, as in `AnsweredThread`. Omitted: unknown. */
   places: z.array(z.string().nullable()).optional(),
   /** Whether not everybody may read the threads; omitted: everybody may. */
   isConfidential: z.boolean().optional(),
-  /** What was pushed when it began. */
+  /** The pushed commit when it began. */
   pushedSha: z.string().nullable(),
   /** The review that it was started for, which may be dismissed before its turn begins. Omitted: it was started for something else. */
   review: reviewOfRunSchema.optional(),
 });
-/** What was started, and is answered once it ended. */
+/** A started run, which is answered once it ended. */
 export type Run = z.infer<typeof runSchema>;
 
 /**
@@ -84,7 +84,7 @@ export type Run = z.infer<typeof runSchema>;
  * changes it, and `resumed` in sayings.ts if a person speaks to the session elsewhere than on the forge.
  */
 export const conversationSchema = z.object({
-  /** What was started, in all. */
+  /** All started runs. */
   turns: z.number().int(),
   /** Of them by bots. */
   botTurns: z.number().int(),
@@ -94,9 +94,9 @@ export const conversationSchema = z.object({
   checkRounds: z.number().int(),
   /** Likewise. */
   conflictRounds: z.number().int(),
-  /** Whether somebody else has pushed since a person last asked for something. */
+  /** Whether others have pushed since a person last asked for something. */
   isPushedByOthers: z.boolean(),
-  /** What was said once: names of bounds. */
+  /** Names of bounds that were reported. */
   told: z.array(z.string()),
   checks: z
     .object({ sha: z.string(), since: z.number(), dueAt: z.number(), failed: z.array(failedCheckSchema) })
@@ -104,14 +104,14 @@ export const conversationSchema = z.object({
   conflict: z.object({ sha: z.string(), dueAt: z.number() }).nullable(),
   notes: z.array(noteSchema),
   asked: z.array(askedSchema),
-  /** Reviews that were taken up: what comes late of them is taken up by itself. */
+  /** Reviews that were taken up: their late comments are taken up on their own. */
   reviewed: z.array(z.string()),
   runs: z.array(runSchema),
 });
 /** See `conversationSchema`. */
 export type Conversation = z.infer<typeof conversationSchema>;
 
-/** A conversation of which nothing was heard yet. */
+/** A conversation before its first event. */
 export const newConversation: Conversation = {
   turns: 0,
   botTurns: 0,
@@ -128,11 +128,11 @@ export const newConversation: Conversation = {
   runs: [],
 };
 
-/** What a conversation may start. */
+/** Limits on what a conversation may start. */
 export interface ConversationLimits {
   /** The word that calls Offstage, without `@`. */
   readonly mention: string;
-  /** Runs in all, whoever asks for them. */
+  /** All runs, whatever started them. */
   readonly turns: number;
   /** Of them, those that bots ask for. */
   readonly botTurns: number;
@@ -142,7 +142,7 @@ export interface ConversationLimits {
   readonly checkRounds: number;
   /** Merges of a target branch in a row; 0: none. */
   readonly conflictRounds: number;
-  /** What its sessions may cost together, in dollars, before nothing more is started. */
+  /** The total cost of its sessions, in dollars, after which nothing more is started. */
   readonly usd: number;
   /** Bots that steer, by their login in lower case. */
   readonly bots: readonly string[];
@@ -154,7 +154,7 @@ export interface ConversationLimits {
   readonly reviewMs: number;
 }
 
-/** What a thread is on, by the words of a comment in it; null: it is on no lines. */
+/** The place of a thread, by the fields of a comment in it; null: it is on no lines. */
 export function threadPlaceOf({
   path,
   line,
@@ -170,7 +170,7 @@ export function limitsWith(limits: ConversationLimits, { mention, allowedBots }:
   return { ...limits, mention: mention ?? limits.mention, bots: allowedBots ?? limits.bots };
 }
 
-/** When something of the conversation is due, in ms since the epoch; null: nothing is. Runs are looked at as they end. */
+/** When something of the conversation is due, in ms since the epoch; null: nothing is. Runs are read as they end. */
 export function dueAt({ checks, conflict, asked }: Conversation): number | null {
   const times = [checks?.dueAt, conflict?.dueAt, ...asked.map((each) => each.dueAt)].filter(
     (time) => time !== undefined,

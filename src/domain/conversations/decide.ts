@@ -9,8 +9,9 @@ import { startReviews } from "./reviews.ts";
 import { said } from "./sayings.ts";
 
 /**
- * Decides what comes of a happening: the whole of the feedback loop's rules. Each call starts at most what the conversation's bounds
- * leave, and every bound is said once; so whatever happens, however often, a conversation starts at most `limits.turns` runs.
+ * Decides the effects of a happening: all rules of the feedback loop. Each call starts at most what the conversation's
+ * bounds leave, and every bound is reported once; so a conversation starts at most `limits.turns` runs, whatever
+ * happens.
  */
 export function decide(
   conversation: Conversation,

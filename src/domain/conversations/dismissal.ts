@@ -15,8 +15,9 @@ interface QueuedRun {
 }
 
 /**
- * A review was dismissed before its turn began: what it asks for is not done, unless its author called Offstage by name in it. A follow-up
- * that waits for its turn is withdrawn. If the forge tells of it before the review itself, that is taken up no more.
+ * Decides the dismissal of a review before its turn began: its request is dropped, unless its author called Offstage by
+ * name in it. A follow-up that waits for its turn is withdrawn. If the dismissal is delivered before the review, the
+ * review is ignored.
  */
 export function dismissed(
   conversation: Conversation,
@@ -30,7 +31,7 @@ export function dismissed(
     const takes = facts.isTaken || facts.pullRequest !== "open" ? null : dismissal.key;
     return { ...left(conversation, "no turn of the review is about to begin"), takes };
   }
-  // A vote has no id: this may be told of late, when the next one has been taken up.
+  // A vote has no id: this may be delivered late, after the next vote was taken up.
   if (dismissal.key === null && facts.isAskedAgain)
     return left(conversation, "the reviewer has asked for changes again since");
   const notes = conversation.notes.filter((note) => isOfReview(dismissal, note));
@@ -86,7 +87,7 @@ function withoutRuns(
   return {
     ...conversation,
     runs: conversation.runs.filter((run) => !gone.has(run)),
-    // What comes late of it starts nothing by itself.
+    // Its late comments start nothing on their own.
     reviewed: conversation.reviewed.filter((each) => each !== `${group} ${by?.id}`),
     notes: key === null ? withNotesAgain(conversation.notes, again) : conversation.notes,
   };

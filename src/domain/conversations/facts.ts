@@ -1,22 +1,22 @@
 import type { RunEnd } from "./answers.ts";
 import type { Conversation, ConversationSubject, FailedCheck } from "./conversation.ts";
 
-/** What a comment on a change is on. */
+/** The place of a comment on a change. */
 export interface CommentPlace {
   readonly path: string;
   readonly line: number | null;
-  /** The lines of the change to the one that is meant; null: they can't be had. */
+  /** The hunk up to the commented line; null: it can't be read. */
   readonly hunk: string | null;
 }
 
-/** What somebody said before, in the same thread or conversation. */
+/** An earlier comment in the same thread or conversation. */
 export interface Earlier {
-  /** Null: nobody knows. */
+  /** Null: unknown. */
   readonly author: string | null;
   readonly text: string;
 }
 
-/** What deciding has to know of the world, as it is in the transaction that decides. */
+/** The facts that a decision needs, as of its transaction. */
 export interface ConversationFacts {
   /** Ms since the epoch. */
   readonly now: number;
@@ -27,17 +27,17 @@ export interface ConversationFacts {
   readonly isTaken: boolean;
   /** Of a saying: whether this Offstage posted it, under whichever name. */
   readonly isOwn: boolean;
-  /** Of a saying: whether who said it may write to the repository; null: the forge does not tell. */
+  /** Of a saying: whether its author may write to the repository; null: the forge does not say. */
   readonly mayWrite: boolean | null;
   /** Of a push: whether the session made the commit. */
   readonly isOwnCommit: boolean;
-  /** Of a review: whether its forge has told since that it was dismissed, or taken back. */
+  /** Of a review: whether its dismissal or withdrawal was delivered since. */
   readonly isDismissed: boolean;
-  /** Of a vote that was taken back: whether its forge has told since that the same person asks for changes again. */
+  /** Of a vote that was taken back: whether a new request for changes by the same person was delivered since. */
   readonly isAskedAgain: boolean;
   /** Of a review that was dismissed: ids of the conversation's runs whose message no turn has taken, and no turn takes meanwhile. */
   readonly waitingRuns: ReadonlySet<string>;
-  /** Of a check: those of the commit of whose end the forge has told since, since deliveries are decided in any order. */
+  /** Of a check: those of the commit whose end was delivered since, because deliveries are decided in any order. */
   readonly endedLater: readonly FailedCheck[];
   /** State of the session's pull request; null: it is not a session's, or the conversation is an issue's. */
   readonly pullRequest: "open" | "merged" | "closed" | null;
@@ -52,15 +52,15 @@ export interface ConversationFacts {
     /** Whether all its pull requests were merged or closed, and there was one. */
     readonly isOver: boolean;
   } | null;
-  /** What all sessions of the conversation have cost, in dollars. */
+  /** The cost of all sessions of the conversation, in dollars. */
   readonly spentUsd: number;
   /** Whether an automation can be started by this name. */
   readonly isMacro: (macro: string) => boolean;
   /** Ends of logs, by the check's id. */
   readonly logs: ReadonlyMap<string, string>;
-  /** What kept comments are on, by their keys: of forges that don't say it when they deliver them. */
+  /** Places of kept comments, by their keys: of forges that don't deliver them. */
   readonly places: ReadonlyMap<string, CommentPlace>;
-  /** What was said before kept comments in their threads, by their keys; those that begin a thread are missing. */
+  /** Earlier comments in the threads of kept comments, by their keys; those that begin a thread are missing. */
   readonly threads: ReadonlyMap<string, readonly Earlier[]>;
   /** How runs ended, by their ids; those that are missing have not. */
   readonly ends: ReadonlyMap<string, RunEnd>;
@@ -70,13 +70,13 @@ export interface ConversationFacts {
 export interface AnsweredThread {
   /** Null: it is a comment on the pull request or issue. */
   readonly threadId: string | null;
-  /** What the thread is on, such as `src/a.ts, line 3`; null: nobody knows, or it is on nothing. */
+  /** The thread's place, such as `src/a.ts, line 3`; null: unknown, or it is on nothing. */
   readonly place: string | null;
   /** Whether not everybody may read the thread: it is answered nowhere else. */
   readonly isConfidential: boolean;
 }
 
-/** What is to be done, in the same transaction. */
+/** An effect to carry out, in the same transaction. */
 export type Effect =
   | {
       readonly type: "react";
@@ -85,7 +85,7 @@ export type Effect =
       readonly commentId: string | null;
       readonly isOnLines: boolean;
       readonly reviewId: string | null;
-      /** Whether there are others for the same saying, so that one can stand for all. */
+      /** Whether there are others for the same saying, so that one is enough. */
       readonly isMinor: boolean;
     }
   | ({ readonly type: "answer"; readonly key: string; readonly text: string } & AnsweredThread)
@@ -97,7 +97,7 @@ export type Effect =
   | { readonly type: "session"; readonly runId: string; readonly title: string; readonly text: string }
   | { readonly type: "macro"; readonly runId: string; readonly macro: string };
 
-/** What came of a happening. */
+/** The outcome of a happening. */
 export interface Decided {
   readonly conversation: Conversation;
   readonly effects: readonly Effect[];

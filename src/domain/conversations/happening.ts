@@ -4,12 +4,15 @@ import { readMark, type PullRequestMark } from "../repositories/pull-request-mar
 import type { ConversationSubject, FailedCheck, Speaker } from "./conversation.ts";
 import type { Earlier } from "./facts.ts";
 
-/** Something that somebody said. */
+/** A comment or other text on the forge. */
 export interface Said {
   readonly type: "said";
   /** Of this saying alone, however often it is delivered, edited or delivered by another connection. */
   readonly key: string;
-  /** Whom the forge names as its author, never who else made the delivery: these words are the instruction. Null: it names nobody. */
+  /**
+   * The author that the forge names, never another sender of the delivery: the text is the instruction. Null: it names
+   * none.
+   */
   readonly by: Speaker | null;
   readonly body: string;
   /** Null: the issue's or pull request's own text, or a review. */
@@ -19,23 +22,23 @@ export interface Said {
   readonly path: string | null;
   readonly line: number | null;
   readonly hunk: string | null;
-  /** What was said before it, the oldest first: no delivery has it. Omitted: it is not known. */
+  /** Earlier comments, the oldest first: no delivery has them. Omitted: it is not known. */
   readonly thread?: readonly Earlier[];
   /** The review that it is, or may be of: the forge's id, or whose it is; null: none. */
   readonly group: string | null;
   readonly asksForChanges: boolean;
-  /** Whether an Offstage posted it, this one or another: nobody writes the mark by hand. */
+  /** Whether an Offstage posted it, this one or another: people do not write the mark by hand. */
   readonly isMarked: boolean;
   /** Of the issue or pull request. */
   readonly state: "open" | "merged" | "closed";
-  /** What an Offstage wrote into the pull request that it opened, as far as anybody can tell; null: none opened it. */
+  /** The mark of the Offstage that opened the pull request, as far as is known; null: none opened it. */
   readonly mark: PullRequestMark | null;
   /** Whether not everybody who may read the repository may read it. */
   readonly isConfidential: boolean;
   readonly about: { readonly title: string; readonly body: string; readonly author: string | null };
 }
 
-/** What happens to a pull request or an issue, as far as it may start, change or end something. */
+/** An event of a pull request or an issue that may start, change or end something. */
 export type Happening =
   | Said
   | {
@@ -61,7 +64,7 @@ export type Happening =
       readonly type: "dismissed";
       readonly key: string | null;
       readonly group: string;
-      /** Whose review it was. */
+      /** The review's author. */
       readonly by: Speaker | null;
     }
   /** It was found that the pull request can't be merged. @property sha of the push that it was found of; null: it is not known */
@@ -91,7 +94,8 @@ export function happeningOf(event: ForgeEvent): { readonly where: Where; readonl
   const { pullRequest, issue, checks, push } = event;
   switch (event.name) {
     case "issue.opened":
-      // Whoever opens it again did not write it, and others may have edited it: nobody says its text then.
+      // The person who reopens it may not be its author, and others may have edited it: its text then counts as no
+      // person's comment.
       return issue === undefined || event.transition !== "opened" ? null : aboutIssue(event, issue);
     case "issue.commented":
       return issue === undefined ? null : aboutIssue(event, issue);

@@ -26,7 +26,7 @@ export function markdownParts(markdown: string): MarkdownPart[] {
 const quoteMarks = /^(?: {0,3}>)+ ?/u;
 const listMarks = /^(?:[ \t]*(?:[-*+]|\d{1,9}[.)])(?=[ \t]))+[ \t]{1,4}/u;
 const codeFenceMarks = /^ {0,3}(`{3,}(?=[^`]*$)|~{3,})/u;
-/** Elements whose contents stand as they are until they are closed. */
+/** Elements whose contents are literal until they are closed. */
 const literalStart = /^ {0,3}<(?:pre|script|style|textarea)(?=[\s>])/iu;
 const literalEnd = /<\/(?:pre|script|style|textarea)>/iu;
 /** Elements that make a block of HTML, to a blank line. */
@@ -48,7 +48,7 @@ class MarkdownReader {
   private paragraph: string[] = [];
   /** Whether an indented line is code: it can't interrupt a paragraph. */
   private mayIndent = true;
-  /** Where the text of the last list item begins; 0: there is none. */
+  /** The column at which the text of the last list item begins; 0: there is none. */
   private listIndent = 0;
   /** Likewise of the list item in which the code fence or HTML began: they end with it. */
   private openIndent = 0;
@@ -89,7 +89,7 @@ class MarkdownReader {
     this.html = "none";
   }
 
-  /** @param before marks of a quotation that are not added yet, since they may stand within code that goes over several lines */
+  /** @param before marks of a quotation that are not added yet, since they may be within code of several lines */
   private readInside(line: string, before: string): void {
     if (this.codeFence !== null) {
       this.add(line, "code");

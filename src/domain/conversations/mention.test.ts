@@ -139,7 +139,7 @@ test("a text is what its parts are together, whatever it is", () => {
   );
 });
 
-test("an agent's words call nobody, however they write it", () => {
+test("an agent's words mention no one, in any notation", () => {
   const text =
     "@ann and @acme/team, &#64;ann, &#x40;ann, &commat;ann\n/offstage go on\n<!-- offstage comment=x -->\n@offstage";
   const said = quoted(text);
@@ -151,7 +151,7 @@ test("an agent's words call nobody, however they write it", () => {
   expect(isMention(said.replaceAll(/^> /gmu, ""))).toBe(true);
 });
 
-test("an agent's words fetch nothing and disguise no link, wherever a forge shows them, and read as they were", () => {
+test("an agent's words fetch nothing and disguise no link on any forge, and read as they were", () => {
   const lines = [
     "![](https://evil.example/?d=1) and [![x](https://evil.example/a)](https://evil.example/b)",
     "![a][ref], ![ref][], ![ref], [safe.example](https://evil.example/c) and [b][ref]",

@@ -1,19 +1,19 @@
 import { markdownParts } from "./markdown-parts.ts";
 
-/** What a text asks of Offstage. */
+/** A call of Offstage in a text. */
 export interface Mention {
   /** The automation that is to be started; null: none is named. */
   readonly macro: string | null;
 }
 
 /**
- * Finds the first mention in a comment's Markdown: `@name` anywhere, `/name` at the beginning of a line. Not in code, quotations and HTML
- * comments: these show what somebody else wrote, or nothing. Not as part of another word, address or path.
+ * Finds the first mention in a comment's Markdown: `@name` anywhere, `/name` at the beginning of a line. Not in code,
+ * quotations and HTML comments: these show others' texts, or nothing. Not as part of another word, address or path.
  * @param name without the `@`
  */
 export function findMention(markdown: string, name: string): Mention | null {
   const word = name.replaceAll(/[.*+?^${}()|[\]\\]/gu, String.raw`\$&`);
-  // Most texts don't have the word, and need not be taken apart. A comment may stand within it.
+  // Most texts don't have the word, and need not be parsed. An HTML comment may be within it.
   // eslint-disable-next-line security/detect-non-literal-regexp -- The name is escaped.
   if (!markdown.includes("<!--") && !new RegExp(`[@/]${word}`, "iu").test(markdown)) return null;
   const said = ownWords(markdown);
@@ -30,8 +30,8 @@ export function findMention(markdown: string, name: string): Mention | null {
 }
 
 /**
- * What of a comment its author says to a reader: without HTML comments, which nobody sees, and without quotations. What shows a comment in
- * code shows it.
+ * The part of a comment that its author says to a reader: without HTML comments, which are not shown, and without
+ * quotations. An HTML comment within code is shown, and stays.
  */
 export function instructionOf(markdown: string): { readonly text: string; readonly quoted: string } {
   const shown = markdownParts(markdown).filter(({ kind }) => kind !== "comment");

@@ -2,12 +2,12 @@ import type { Conversation, Note, Speaker } from "./conversation.ts";
 import type { Said } from "./happening.ts";
 
 /**
- * Most comments that are kept until a review takes them, and most characters of them: of one person, and in all. Anybody may write them,
- * and nobody is asked whether they may.
+ * Most comments that are kept until a review takes them, and most characters of them: of one person, and in all. Any
+ * account may write them: no rights are checked.
  */
 const mostNotes = { each: { count: 100, characters: 128_000 }, all: { count: 200, characters: 256_000 } };
 const longest = { note: 8_000, hunk: 4_000 };
-/** What is kept of a comment in addition to its words: paths and names may be long too. */
+/** Bounds of a comment's other kept fields: paths and names may be long too. */
 const longestName = 1_000;
 
 /** For so long before a review a comment that is on no lines counts as a part of it, in ms: older ones were about something else. */
@@ -47,7 +47,8 @@ export function isRecentNote({ at }: Note, now: number): boolean {
 }
 
 /**
- * Keeps a comment until its review takes it. Of too many, whoever has most loses the oldest: nobody can crowd out another's.
+ * Keeps a comment until its review takes it. Beyond the limit, the person with most comments loses the oldest, so that
+ * no person can crowd out another's.
  * @param now ms since the epoch
  */
 export function withNote(notes: readonly Note[], saying: Said, by: Speaker, group: string, now: number): Note[] {
@@ -83,7 +84,7 @@ function isOver(notes: readonly Note[], most: { readonly count: number; readonly
   return notes.length > most.count || charactersOf(notes) > most.characters;
 }
 
-/** What the database keeps of notes, about. */
+/** The approximate size of notes in the database. */
 function charactersOf(notes: readonly Note[]): number {
   return notes.reduce((sum, { body, hunk, path }) => sum + body.length + (hunk?.length ?? 0) + (path?.length ?? 0), 0);
 }

@@ -15,18 +15,20 @@ export function untrustedData(what: string, data: unknown): string {
 export const confidentialNote =
   "It is confidential: whoever may read the repository can read your commits, and your last message as the text of the pull request. Write nothing into either of what is confidential, but only what you changed.";
 
-/** What was said, and around what. */
+/** A comment with its context. */
 export interface Saying {
   readonly by: Speaker;
   readonly body: string;
   /** Where, such as `a comment on pull request #7`. */
   readonly where: string;
-  /** What it is about, by others or by nobody: lines, hunks, the issue's text. */
+  /** Its subject, which is data: lines, hunks, the issue's text. */
   readonly around: Readonly<Record<string, unknown>>;
   readonly isConfidential: boolean;
 }
 
-/** The message for what somebody with write access said: the words are the instruction, everything around them is data. */
+/**
+ * The message for a comment by a person with write access: its text is the instruction, everything around it is data.
+ */
 export function sayingPrompt({ by, body, where, around, isConfidential }: Saying): string {
   const { text, quoted } = instructionOf(body);
   const data = { ...around, ...(quoted !== "" && { quotedInIt: quoted }) };
@@ -71,7 +73,7 @@ export function reviewPrompt(
   ]);
 }
 
-/** What failed, with the end of its log. */
+/** A failed check, with the end of its log. */
 export interface FailedLog {
   readonly name: string;
   readonly kind: string;

@@ -100,7 +100,7 @@ export function startReviews(
   const rest = withoutDue(conversation, due);
   const takesKept = notes.map(({ key }) => key);
   const isWordless = notes.length === 0 && body.trim() === "" && !due.isAnswered;
-  // What the reviewer said may have called Offstage by itself.
+  // A comment of the reviewer may have called Offstage on its own.
   if (isWordless && conversation.runs.length > 0) return left(rest, "the review has no words of its own");
   const bound = isWordless ? "wordless" : sharedBound(rest, facts, limits);
   if (bound !== null) return { ...refuseOnce(rest, bound, limits), takesKept };
@@ -129,7 +129,7 @@ function withoutDue(conversation: Conversation, due: Gathered): Conversation {
   };
 }
 
-/** What the agent is asked for: one comment that called Offstage by itself, or the review. */
+/** The agent's prompt: one comment that called Offstage on its own, or the review. */
 function promptOf({ group, by, body, isAnswered }: Gathered, notes: readonly PlacedNote[], number: number): string {
   const [first] = notes;
   const isComment = group.startsWith("only:") && notes.length === 1 && body.trim() === "" && !isAnswered;
@@ -148,7 +148,10 @@ function promptOf({ group, by, body, isAnswered }: Gathered, notes: readonly Pla
   });
 }
 
-/** What the run of a review has to answer: the threads of its comments, and the review itself if it is answered or has none. */
+/**
+ * The threads that the run of a review has to answer: the threads of its comments, and the review itself if it is
+ * answered or has none.
+ */
 function threadsOf(
   { isAnswered }: Gathered,
   notes: readonly Note[],

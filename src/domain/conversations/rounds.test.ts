@@ -5,10 +5,10 @@ import { checked } from "./rounds.ts";
 
 /** Names and ids of what counts as failed after some checks of one commit. */
 function failedAfter(
-  ...told: readonly (readonly [outcome: "failed" | "passed", kind: string, name: string, id: string, url?: string])[]
+  ...ended: readonly (readonly [outcome: "failed" | "passed", kind: string, name: string, id: string, url?: string])[]
 ) {
   let conversation: Conversation = newConversation;
-  for (const [outcome, kind, name, id, url = null] of told) {
+  for (const [outcome, kind, name, id, url = null] of ended) {
     const check: FailedCheck = { kind, name, id, url };
     ({ conversation } = checked(
       conversation,
@@ -29,7 +29,7 @@ describe("checks of one commit", () => {
     expect(failedAfter(["failed", "workflow", "CI", "1"], ["passed", "workflow", "CI", "1"])).toEqual([]);
     expect(failedAfter(["failed", "pipeline", "", "1"], ["passed", "check suite", "", "1"])).toEqual([" 1"]);
   });
-  it("that are one run count once, if a job's status tells of it by its address, and it by its id", () => {
+  it("that are one run count once, if a job's status names it by its address, and the run itself by its id", () => {
     const path = "/acme/shop/actions/runs/12";
     const job = ["failed", "workflow", "CI / test", path, `${path}/jobs/1`] as const;
     const run = (outcome: "failed" | "passed") =>

@@ -28,7 +28,7 @@ export function checked(
   if (limits.checkRounds === 0) return left(conversation, "checks are not followed");
   if (facts.isTaken) return left(conversation, "a round was begun for this commit");
   const { pushedSha = null, pushingSha = null } = facts.session ?? {};
-  // What is being pushed takes the place of what was; if its push fails, `startRound` drops it.
+  // A commit that is being pushed replaces the one before; if its push fails, `startRound` drops it.
   const isOlder = sha !== pushingSha && pushingSha !== null && checks?.sha === pushingSha;
   if ((sha !== pushedSha && sha !== pushingSha) || isOlder)
     return left(conversation, "the commit is not what the session pushed last");
@@ -47,9 +47,10 @@ export function checked(
 }
 
 /**
- * Whether two are the same check of a commit: a run that is run again keeps its id, while several runs may have one name, as of a workflow
- * that runs for the push and for the pull request. A status that is set again has another id, and replaces that of its name. A run that
- * Gitea tells of by the status of a job has the path of its address in the place of the id.
+ * Whether two are the same check of a commit: a run that is run again keeps its id, while several runs may have one
+ * name, as of a workflow that runs for the push and for the pull request. A status that is set again has another id,
+ * and replaces that of its name. A run that Gitea delivers as the status of a job has the path of its address instead
+ * of the id.
  */
 function isSame(one: FailedCheck, other: FailedCheck): boolean {
   if (one.kind !== other.kind) return false;
@@ -60,14 +61,14 @@ function isSame(one: FailedCheck, other: FailedCheck): boolean {
 const isAt = ({ url }: FailedCheck, path: string): boolean => url !== null && pathOfAddress(url) === path;
 
 const mostChecks = 20;
-/** While the session works, what is due is looked at again no sooner than after this time, in ms. */
+/** While the session works, due rounds are checked again no sooner than after this time, in ms. */
 const shortestMs = 1_000;
 
 type Pushed = Extract<Happening, { type: "pushed" }>;
 
 /**
- * Whether a push took the branch from what the session pushed last to something else, also to an older commit of the session: that itself
- * never does, so it was somebody else.
+ * Whether a push took the branch from what the session pushed last to something else, also to an older commit of the
+ * session: the session never does that itself, so another pushed.
  */
 function isMovedAway({ sha, before }: Pushed, session: ConversationFacts["session"]): boolean {
   if (session === null || session.pushedSha === null || before !== session.pushedSha) return false;
@@ -79,7 +80,7 @@ export function pushedKey(push: Pushed, session: ConversationFacts["session"]): 
   return isMovedAway(push, session) ? `pushed:${push.before}..${push.sha}` : `pushed:${push.sha}`;
 }
 
-/** A branch was pushed to: by somebody else, what is done by itself stops. */
+/** Decides a push to the branch: if it is not the session's, automatic rounds stop. */
 export function pushed(conversation: Conversation, push: Pushed, facts: ConversationFacts): Decided {
   const { sha, by } = push;
   if (facts.pullRequest === null) return left(conversation, "it is not a session's branch");
@@ -108,7 +109,7 @@ export function conflicted(
   if (facts.pullRequest !== "open") return left(conversation, "no pull request of a session is open");
   if (limits.conflictRounds === 0) return left(conversation, "conflicts are not resolved by themselves");
   if (sha === null || facts.isTaken) return left(conversation, "a round was begun for this commit");
-  // If what was pushed since collides too, that is told by itself.
+  // If a later push collides too, there is another event for it.
   if (happening.sha !== null && happening.sha !== sha)
     return left(conversation, "the commit is not what the session pushed last");
   if (conversation.isPushedByOthers) return left(conversation, "somebody else has pushed to the branch");
@@ -132,7 +133,7 @@ export function startRound(conversation: Conversation, facts: ConversationFacts,
   // A person stopped it.
   if (session.status === "cancelled") return left(rest, "the session was cancelled");
   if (session.status !== "completed" && session.status !== "failed") {
-    // What it pushes next makes this one old.
+    // Its next push makes this commit outdated.
     const later = { ...due, dueAt: now + Math.max(limits.checksMs, shortestMs) };
     return left(
       { ...conversation, ...(isConflict ? { conflict: later } : { checks: { ...later, ...checksOf(checks) } }) },

@@ -42,9 +42,9 @@ function talk(forge: ForgeEvent["forge"]) {
       payload: {},
       ...event,
     };
-    const told = happeningOf(whole);
-    if (told === null) throw new Error("it is no happening");
-    const decided = decide(conversation, told.happening, factsOf({ now }), limits);
+    const about = happeningOf(whole);
+    if (about === null) throw new Error("it is no happening");
+    const decided = decide(conversation, about.happening, factsOf({ now }), limits);
     conversation = decided.conversation;
     effects.push(...decided.effects);
     return whole;
@@ -70,7 +70,7 @@ function talk(forge: ForgeEvent["forge"]) {
         { name: "pullRequest.reviewDismissed", review: { id, state: "dismissed", body: "", url: null, author: by } },
         0,
       ),
-    /** What is due starts. @returns what the agent is told, and what is said without it */
+    /** Starts what is due. @returns the agent's prompt, and answers without the agent */
     tick(now = 0, ends: ConversationFacts["ends"] = new Map(), places: ConversationFacts["places"] = new Map()) {
       const before = effects.length;
       for (let round = 0; round < 5; round += 1) {
@@ -86,7 +86,7 @@ function talk(forge: ForgeEvent["forge"]) {
 const forges = ["gitlab", "bitbucket", "bitbucketDataCenter", "azure"] as const;
 
 describe.each(forges)("a vote for changes on %s", (forge) => {
-  it("takes the reviewer's comments, which may come before or after it, and nobody else's", () => {
+  it("takes the reviewer's comments, which may come before or after it, and no other person's", () => {
     const { comment, vote, tick, effects } = talk(forge);
     const event = comment("Rename the total.");
     expect(steeringHintOf(event, "offstage")).toMatchObject({ numbers: [7] });

@@ -9,8 +9,8 @@ import { gatherReview, keepNote } from "./reviews.ts";
 import { seen } from "./seen.ts";
 
 /**
- * Whether the forge has to be asked if the author of a comment may write to the repository, before it can be decided what comes of it. It is
- * not asked about comments that start nothing anyway, so that a stranger's comments cost no request.
+ * Whether the forge has to be asked if the author of a comment may write to the repository, before its effects can be
+ * decided. It is not asked about comments that start nothing anyway, so that a stranger's comments cost no request.
  */
 export function needsRights(
   saying: Said,
@@ -26,7 +26,7 @@ function isAllowedBot({ login }: Speaker, { bots }: Pick<ConversationLimits, "bo
   return bots.includes(login.toLowerCase());
 }
 
-/** Decides what comes of what somebody said. */
+/** Decides the effects of a comment. */
 export function said(
   conversation: Conversation,
   saying: Said,
@@ -39,20 +39,20 @@ export function said(
   if (facts.isTaken) return left(conversation, "it was taken up before");
   if (facts.isOwn) return left(conversation, "Offstage posted it itself");
   if (saying.isMarked) return left(conversation, "an Offstage posted it");
-  if (by === null) return left(conversation, "nobody knows who said it");
+  if (by === null) return left(conversation, "its author is unknown");
   if (by.isBot && !isAllowedBot(by, limits))
     return left(conversation, `${by.login} is a bot that is not allowed to steer`);
   if (facts.isDismissed && mention === null) return left(conversation, "the review was dismissed since");
   if (mention === null && !asks) return keepNote(conversation, saying, by, facts, limits);
   if (facts.mayWrite === null) return left(conversation, `the forge does not tell whether ${by.login} may write`);
   if (!facts.mayWrite) return left(conversation, `${by.login} has no write access`);
-  // What is answered elsewhere than in its thread everybody may read.
+  // An answer outside of its thread is visible to all readers.
   if (saying.isConfidential && saying.commentId !== null && saying.threadId === null)
     return left(conversation, "it is confidential, and in no thread in which it could be answered");
   if (saying.mark !== null && facts.pullRequest === null)
     return left(conversation, "the pull request is of another Offstage, or of a session that is gone");
 
-  // The person in charge has spoken: what had stopped by itself may go on.
+  // A person has spoken: automatic rounds that had stopped may go on.
   const heard = by.isBot ? conversation : resumed(conversation);
   const bound = sayingBound(heard, saying, facts, limits);
   if (bound !== null) return refuseOnce(conversation, bound, limits, saying);
@@ -64,8 +64,8 @@ export function said(
 }
 
 /**
- * What a person's words set back: rounds, and that others pushed. It is bounded, since each of them is a turn, of the conversation or, if
- * they were not said on the forge, of the session.
+ * Resets the counters that a person's comment resets: rounds, and that others pushed. It is bounded, since each of them
+ * is a turn, of the conversation or, if they were not said on the forge, of the session.
  * @returns the same conversation if there is nothing to set back
  */
 export function resumed(conversation: Conversation): Conversation {
@@ -82,7 +82,7 @@ export function resumed(conversation: Conversation): Conversation {
   };
 }
 
-/** What a run that one saying asks for has to answer. */
+/** The threads that a run for one saying has to answer. */
 function askedBy(saying: Said): Pick<Run, "threads" | "places" | "isConfidential"> {
   const { threadId, place, isConfidential } = threadOf(saying);
   return { threads: [threadId], places: [place], ...(isConfidential && { isConfidential }) };

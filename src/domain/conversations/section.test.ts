@@ -107,8 +107,8 @@ test("what checks do alone changes nothing in it, since an edit may start checks
 
 test("who may approve is one line, if the forge tells what people would miss", () => {
   const rules = { excludesPusher: true, excludesAuthor: null, pushDismisses: true };
-  const told = sectionText({ sessionUrl, others: [], approval: rules, loop: null });
-  expect(told).toMatch(
+  const text = sectionText({ sessionUrl, others: [], approval: rules, loop: null });
+  expect(text).toMatch(
     /\n- Who may approve: an approval by the account that pushed last does not count, .*the approvals before it\.$/u,
   );
   const none = { excludesPusher: false, excludesAuthor: false, pushDismisses: null };

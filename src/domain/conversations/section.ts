@@ -11,7 +11,7 @@ export interface OtherPullRequest {
   readonly url: string;
 }
 
-/** What our section of a pull request's text is made of. */
+/** The facts for our section of a pull request's text. */
 export interface SectionFacts {
   readonly sessionUrl: string;
   /** In the order of the session's repositories. */
@@ -20,11 +20,11 @@ export interface SectionFacts {
   readonly approval: ApprovalRules | null;
   /** Name of the person in whose name it was opened; null or omitted: Offstage's own account opened it. */
   readonly openedBy?: string | null;
-  /** What came after it was opened; null: it is about to be. */
+  /** The facts after it was opened; null: it is about to be. */
   readonly loop: LoopFacts | null;
 }
 
-/** What the feedback loop did with a pull request, and what it waits for. */
+/** The feedback loop's work on a pull request, and what it waits for. */
 export interface LoopFacts {
   readonly status: NonNullable<ConversationFacts["session"]>["status"];
   /** Messages after the first that the agent has answered. */
@@ -33,7 +33,7 @@ export interface LoopFacts {
   readonly isAsked: boolean;
   /** The session's last commit in this repository. */
   readonly pushedSha: string | null;
-  /** Null: nothing was heard of the pull request that counts. */
+  /** Null: there was no event of the pull request that counts. */
   readonly conversation: Conversation | null;
   readonly limits: Pick<ConversationLimits, "checkRounds" | "conflictRounds">;
 }
@@ -122,13 +122,13 @@ function listOf(others: readonly OtherPullRequest[]): string {
   return `${links.join(", ")}${left === 0 ? "" : ` and ${left} more, which the session names`}`;
 }
 
-/** A name that is nothing else in Markdown: anybody may have chosen it. */
+/** A name without effects in Markdown: it is untrusted. */
 function nothingButName(name: string): string {
   const short = name.length > longestName ? `${name.slice(0, longestName).toWellFormed()}…` : name;
   return harmless(short.replaceAll(/\s+/gu, " ")).replaceAll(/[\\[\]`*_~|]/gu, "\\$&");
 }
 
-/** A link whose words and address can be nothing else: the name of a repository is anybody's. */
+/** A link whose words and address have no other effects in Markdown: the name of a repository is untrusted. */
 function linkTo({ name, number, url }: OtherPullRequest): string {
   const words = `${nothingButName(name)} #${number}`;
   const address = url.replaceAll(/[\s()<>[\]\\`]/gu, (mark) => `%${mark.charCodeAt(0).toString(16).padStart(2, "0")}`);

@@ -2,7 +2,7 @@ import type { Note } from "./conversation.ts";
 import type { Effect } from "./facts.ts";
 import type { Said } from "./happening.ts";
 
-/** The sign that something was seen. @param isMinor whether another one stands for it, too */
+/** The acknowledgement that something was seen. @param isMinor whether another one covers it, too */
 export function seen(
   { key, commentId, isOnLines }: Pick<Said, "key" | "commentId" | "isOnLines">,
   isMinor = false,

@@ -8,7 +8,7 @@ export type RegistryKind = (typeof registryKinds)[number];
 
 const credential = text(16_384).regex(/^[\x20-\x7e]+$/u, "must be printable ASCII characters");
 
-/** What a registry is for, in addition to its kind: whose packages come from it. */
+/** The scope of a registry, in addition to its kind: whose packages come from it. */
 const scopeSchema = z
   .string()
   .max(200)
@@ -39,8 +39,8 @@ export function registryFolder(url: string): string {
 }
 
 /**
- * Where else at a registry's host its files are, which get its credential too. Each address ends with `/`, and a part `*` of its path
- * stands for any one.
+ * Further addresses of files at a registry's host, which get its credential too. Each address ends with `/`, and a part
+ * `*` of its path stands for any one.
  * - pypi: the address is that of the index, which ends in `/simple/` (PEP 503); Nexus, Artifactory, GitLab and devpi (`/+simple/`) have
  *   the files beside it. Azure Artifacts names project and feed by their ids in the addresses of files
  * - npm: GitLab's address for all of an instance or a group names the files of each project
@@ -68,7 +68,7 @@ function azureFiles(url: string): string[] {
 }
 
 function urlProblem(value: string): string | null {
-  // What the parser would encode or leave out could change the tools' settings that the address is written into.
+  // Characters that the parser would encode or drop could change the tools' settings that the address is written into.
   const url = URL.parse(value);
   if (!/^https:\/\//iu.test(value) || url === null)
     return "must be an https:// address: the credential is never sent in the clear";

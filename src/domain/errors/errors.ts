@@ -147,7 +147,7 @@ export class SessionError extends OffstageError {
   readonly retryable: boolean;
   readonly passing: boolean;
   readonly remedy: string;
-  /** How long, in ms, the service that failed asks to be left alone; undefined if it does not say. */
+  /** How long, in ms, the service that failed asks to wait; undefined if it does not say. */
   readonly retryAfterMs: number | undefined;
 
   constructor(failure: Failure & { readonly retryAfterMs?: number | undefined }, options?: ErrorOptions) {

@@ -10,10 +10,11 @@ export interface RefusedRepository {
 const longestReason = 2_000;
 
 /**
- * The failure of a session on several repositories of which some refused its work. It has the code of one that passes by itself, if there
- * is one: what is tried again then is all that was refused, so the session fails of the others if that does not help.
+ * The failure of a session on several repositories of which some refused its work. It has the code of a passing
+ * refusal, if there is one: a retry then repeats all refused work, so the session fails with the others' code if that
+ * does not help.
  * @param refused not empty
- * @param others what became of the other repositories, in sentences
+ * @param others the outcomes of the other repositories, in sentences
  */
 export function failureOfRefused(refused: readonly RefusedRepository[], others: string): SessionError {
   const leading =

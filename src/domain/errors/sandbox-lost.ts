@@ -4,7 +4,7 @@ import { SessionError } from "./errors.ts";
 export interface SandboxFault {
   /** The sandbox's own words. */
   readonly why: string;
-  /** Whether it passes by itself: an engine that was away, and nothing that it refused. */
+  /** Whether it passes by itself: the engine did not answer, rather than refuse. */
   readonly passes: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** What may be a number that JavaScript can't hold: a quick look, which also finds such digits in texts. */
+/** Matches possible numbers that JavaScript can't hold: a quick check, which also finds such digits in texts. */
 const suspicious = /\d{16}|[eE]\+?\d{3}/u;
 /** A text of JSON with its quotes, or a number. */
 const token = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/gsu;
@@ -15,7 +15,7 @@ export function parseExactly(json: string): unknown {
   return JSON.parse(exact);
 }
 
-/** Whole numbers are told apart up to 2^53; others are rounded, as everywhere. */
+/** Whole numbers are exact up to 2^53; others are rounded, as in any JSON. */
 function isHeld(digits: string): boolean {
   const value = Number(digits);
   return /^-?\d+$/u.test(digits) ? Number.isSafeInteger(value) : Number.isFinite(value);

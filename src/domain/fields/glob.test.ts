@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { matchesGlob } from "./glob.ts";
 
-/** What the pattern means, in a regular expression: slow for some, and right. */
+/** The pattern as a regular expression: correct, but slow for some. */
 function fitsExpression(pattern: string, text: string): boolean {
   const parts = pattern.split("*").map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/gu, "\\$&"));
   return new RegExp(`^${parts.join(".*")}$`, "su").test(text);

@@ -1,6 +1,6 @@
 /**
- * Makes an id for what is created often: a UUID of version 7 (RFC 9562, section 5.7). Ids of one time stand side by side in each
- * index, so that adding a row does not become slower with the number of rows.
+ * Makes an id for what is created often: a UUID of version 7 (RFC 9562, section 5.7). Ids of one time are adjacent in
+ * each index, so that adding a row does not become slower with the number of rows.
  * @param now milliseconds since 1970; it decides the order alone
  */
 export function newId(now = Date.now()): string {

@@ -8,12 +8,12 @@ export interface InsightRow extends Figures {
   readonly name: string | null;
 }
 
-/** What a program that opens a table would take for a formula. */
+/** Beginnings that a spreadsheet would take for a formula. */
 const formula = /^[=+\-@\t\r]/u;
 
 /**
- * A field of CSV (RFC 4180). A text that begins like a formula begins with an apostrophe instead, so that no program runs what somebody
- * named so (https://owasp.org/www-community/attacks/CSV_Injection).
+ * A field of CSV (RFC 4180). A text that begins like a formula is prefixed with an apostrophe, so that no spreadsheet
+ * runs it (https://owasp.org/www-community/attacks/CSV_Injection).
  */
 function field(value: string | number | null): string {
   if (typeof value !== "string") return value === null ? "" : String(value);

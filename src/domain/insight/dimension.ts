@@ -1,4 +1,4 @@
-/** By what figures can be told apart. */
+/** The dimensions by which figures can be grouped. */
 export const insightDimensions = ["repository", "automation", "agent", "model", "person"] as const;
 /** See `insightDimensions`. */
 export type InsightDimension = (typeof insightDimensions)[number];

@@ -41,7 +41,7 @@ function wrapped(text: string, width: number): string {
 const inLines = (mark: (line: string, index: number) => string) => (text: string) =>
   text.split("\n").map(mark).join("\n");
 
-/** What a program puts around lines. */
+/** Prefixes and suffixes that programs put around lines. */
 const lineCarriers: Readonly<Record<string, (text: string) => string>> = {
   nothing: (text) => text,
   "other ends of lines": (text) => text.replaceAll("\n", "\r\n"),
@@ -81,7 +81,7 @@ function secretParts(secret: string): string[] {
 }
 
 function shows(text: string, parts: readonly string[]): boolean {
-  // Without what stands between: the pieces that a line break, a sign or a number separates are no better hidden.
+  // Without separators: pieces that a line break, a sign or a number separates are no better hidden.
   return parts.some((part) => text.includes(part));
 }
 
@@ -182,7 +182,7 @@ describe("a secret of one line is masked", () => {
   });
 });
 
-/** Tells a text in pieces, as an agent's words are told. */
+/** Masks a text in pieces, as an agent's words arrive. */
 function inPieces(mask: Mask, whole: string, cuts: readonly number[]): string {
   let held = "";
   let shown = "";
@@ -222,8 +222,8 @@ test("a stream that is cut anywhere shows no more than the whole would", () => {
         const whole = mask.text(text);
         const shown = inPieces(mask, text, cuts);
         // What is left of the text in eight characters or more is left of it whole, too.
-        const left = (told: string): string[] =>
-          told.split("[secret]").flatMap((part) => part.match(/[A-Za-z0-9+/]{8,}/gu) ?? []);
+        const left = (masked: string): string[] =>
+          masked.split("[secret]").flatMap((part) => part.match(/[A-Za-z0-9+/]{8,}/gu) ?? []);
         const allowed = left(whole);
         return left(shown).every((run) => allowed.some((other) => other.includes(run)));
       },

@@ -26,7 +26,7 @@ test("secrets are replaced at any depth of an event", () => {
   expect(event.data).toMatchObject({ title: "echo [secret]", content: [{ type: "text", text: "[secret]\n" }] });
 });
 
-test("a value too short to be told from a word is left alone", () => {
+test("a value too short to be distinguished from a word is not masked", () => {
   expect(createMask(["main"]).text("main")).toBe("main");
 });
 
@@ -81,7 +81,7 @@ test("cut anywhere, an escaped character of two halves is not shown in part", ()
     const shown = odd.text(first.slice(0, first.length - held.length)) + odd.text(held + whole.slice(at));
     expect(shown, `cut at ${at}`).toBe('{"a":"[secret]"} and after');
   }
-  // A half without its other half is a character of its own, and holds nothing back.
+  // A half without its other half is a character, and holds nothing back.
   expect(odd.unfinished(String.raw`\ud83d and after`)).toBeLessThan(6);
 });
 

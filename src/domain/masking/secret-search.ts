@@ -32,7 +32,7 @@ export interface SecretSearch {
 
 /**
  * Searches for secrets in any text. See `partsOf` for the parts of a secret that are searched for, `spellingsOf` for
- * their encodings, `viewsOf` for what may stand between their characters. The time is linear in the text's length.
+ * their encodings, `viewsOf` for what may be between their characters. The time is linear in the text's length.
  */
 export function createSecretSearch(secrets: readonly string[]): SecretSearch {
   // Created when first needed: many masks are only extended (`with`), never used.
@@ -64,7 +64,7 @@ export function createSecretSearch(secrets: readonly string[]): SecretSearch {
         const placeOf = (at: number): number => places?.startOf(at) ?? at;
         const begun = needleSearch.find(bytes, (start, end, part, length) => {
           const seen = end - start;
-          // Only the beginning of a long part was found: each length found is a part of its own.
+          // Only the beginning of a long part was found: each length found is a separate part.
           const name = `${part.part}/${seen}`;
           parts.add(seen === length ? part : { owner: part.owner, part: name, evidence: [name] });
           found.push({ start: placeOf(start), end: places?.endOf(end - 1) ?? end });
@@ -105,7 +105,9 @@ function spelt(part: string): Uint8Array[] {
   return [...new Set(ended)].flatMap(spellingsOf);
 }
 
-/** The ranges of the text that a match in a view stands for: line prefixes and suffixes are not part of the secret. */
+/**
+ * The ranges of the text that correspond to a match in a view: line prefixes and suffixes are not part of the secret.
+ */
 function* piecesOf(text: Uint8Array, { places }: TextView, start: number, end: number): Generator<Shown> {
   if (places === null) {
     yield { start, end };

@@ -59,7 +59,7 @@ export class PositionMap {
     return (this.#at[run] ?? 0) + (escape > 0 ? escape : byte - (this.#from[run] ?? 0) + 1);
   }
 
-  /** The ranges of the text in which the view's bytes `from` to `to` stand, one for each run. */
+  /** The ranges of the text that have the view's bytes `from` to `to`, one for each run. */
   *pieces(from: number, to: number): Generator<{ readonly start: number; readonly end: number }> {
     for (let run = this.#runOf(from); run < this.#count; run += 1) {
       const first = this.#from[run] ?? 0;
@@ -125,7 +125,7 @@ function* linesOf(view: TextView, marks: readonly LineMarks[]): Generator<TextVi
   }
 }
 
-/** How to remove what stands around the lines of a text and is not part of them. */
+/** How to remove prefixes and suffixes of a text's lines that are not part of them. */
 interface LineMarks {
   /** @returns where the line's own text begins */
   readonly skip: (bytes: Uint8Array, from: number) => number;

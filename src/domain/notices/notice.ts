@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What people get notices of. The names are those of webhooks' events. */
+/** Kinds of notices. The names are those of webhooks' events. */
 export const noticeKinds = [
   "session.completed",
   "session.failed",
@@ -19,15 +19,18 @@ export const noticeChannels = ["email", "push"] as const;
 /** See `noticeChannels`. */
 export type NoticeChannel = (typeof noticeChannels)[number];
 
-/** Of whose sessions and automations: of none, of those that they asked for or created, of all of the organization. */
+/**
+ * The sessions and automations of a notice: none, those that the person asked for or created, or all of the
+ * organization.
+ */
 export const noticeScopes = ["off", "mine", "all"] as const;
 /** See `noticeScopes`. */
 export type NoticeScope = (typeof noticeScopes)[number];
 
-/** What a person has chosen, by kind and channel. */
+/** A person's choices, by kind and channel. */
 export type NoticeSettings = { readonly [Kind in NoticeKind]?: { readonly [Channel in NoticeChannel]?: NoticeScope } };
 
-/** What is pushed to a browser that somebody has subscribed, unless they chose otherwise. Nothing is mailed that nobody asked for. */
+/** Kinds that are pushed to a person's subscribed browsers by default. No kind is mailed by default. */
 const pushedByDefault: ReadonlySet<NoticeKind> = new Set([
   "session.completed",
   "session.failed",
@@ -37,7 +40,7 @@ const pushedByDefault: ReadonlySet<NoticeKind> = new Set([
   "automation.silent",
 ]);
 
-/** Of whose sessions and automations a person gets notices. */
+/** The scope of sessions and automations for which a person gets notices. */
 export function scopeOf(settings: NoticeSettings, kind: NoticeKind, channel: NoticeChannel): NoticeScope {
   const chosen = settings[kind]?.[channel];
   if (chosen !== undefined) return chosen;
@@ -46,7 +49,7 @@ export function scopeOf(settings: NoticeSettings, kind: NoticeKind, channel: Not
 
 /**
  * Whether a person gets a notice.
- * @param askedBy id of the user who asked for the session, or created the automation; null: nobody in particular
+ * @param askedBy id of the user who asked for the session, or created the automation; null: no user
  */
 export function isNotified(
   { userId, settings }: { readonly userId: string; readonly settings: NoticeSettings },
@@ -60,10 +63,10 @@ export function isNotified(
 
 const scope = z.enum(noticeScopes);
 
-/** What a person has chosen of one kind. */
+/** A person's choice for one kind. */
 export const noticeSettingSchema = z.object({ kind: z.enum(noticeKinds), email: scope, push: scope });
 
-/** What a person has chosen, and by what notices can reach them. */
+/** A person's choices, and their available channels. */
 export const noticeSettingsSchema = z.object({
   settings: z.array(noticeSettingSchema),
   email: z.object({

@@ -11,7 +11,7 @@ export interface NoticeWords {
   readonly tag: string;
 }
 
-/** What a notice has of the change that it tells of; what a kind does not have is absent. */
+/** The facts of a notice's change; fields that a kind does not have are absent. */
 export interface NoticeFacts {
   readonly id?: unknown;
   readonly sessionId?: unknown;
@@ -28,7 +28,7 @@ const textLength = 300;
 
 /**
  * The words of a notice.
- * @param kind `test`: somebody tries their channels
+ * @param kind `test`: a person tries their channels
  * @param sessionTitle title of the session that it is about; null: none
  */
 export function noticeWords(
@@ -96,7 +96,7 @@ function oneLine(text: string): string {
     .trim();
 }
 
-/** What a mail says. */
+/** The texts of a mail. */
 export interface MailWords {
   readonly language: string;
   readonly title: string;
@@ -104,7 +104,7 @@ export interface MailWords {
   readonly url: string;
   /** Text of the link to it. */
   readonly open: string;
-  /** Why somebody gets the mail. */
+  /** Why the person gets the mail. */
   readonly footer: string;
   /** Where that can be changed. */
   readonly change?: { readonly text: string; readonly url: string };

@@ -4,7 +4,7 @@ import { auditOutcomes, type AuditOutcome } from "./audit-outcome.ts";
 /** An entry of the audit log: an actor, its action, the action's target, the caller's address, and the outcome. */
 export const auditEntrySchema = z.object({
   id: z.uuid(),
-  /** `nobody` sent no valid key; `command`: the server itself, or a command on its machine. */
+  /** `nobody`: the request had no valid key; `command`: the server itself, or a command on its machine. */
   actor: z.enum(["key", "user", "browser", "command", "nobody"]),
   keyId: z.uuid().nullable(),
   /** The key's name and first characters. */
@@ -12,7 +12,7 @@ export const auditEntrySchema = z.object({
   userId: z.uuid().nullable(),
   userName: z.string().nullable().default(null),
   action: z.string(),
-  /** What it was about, from the outside in, with a slash between, such as `<session>/<link>`; null: nothing that has an id. */
+  /** Its target, from the outside in, separated by slashes, such as `<session>/<link>`; null: no object with an id. */
   target: z.string().nullable(),
   outcome: z.enum(auditOutcomes),
   /** HTTP status of the API's answer. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { hasScope, scopes, type Principal, type Scope } from "./key.ts";
 
-/** What the tokens of a grant are good for: the whole API, or its MCP server alone (RFC 8707). */
+/** The resources of a grant's tokens: the whole API, or its MCP server alone (RFC 8707). */
 export const resources = ["api", "mcp"] as const;
 /** See `resources`. */
 export type Resource = (typeof resources)[number];
@@ -12,7 +12,7 @@ export const grantSchema = z.object({
   clientId: z.string(),
   /** As the program calls itself. */
   clientName: z.string(),
-  /** Who let it: a user, an API key that signed their browser in, or the person who opened a one-time link. */
+  /** The grantor: a user, an API key that signed their browser in, or the person who opened a one-time link. */
   by: z.enum(["user", "key", "link"]),
   userId: z.uuid().nullable(),
   keyId: z.uuid().nullable(),
@@ -30,28 +30,28 @@ export const grantSchema = z.object({
 /** See `grantSchema`. */
 export type Grant = z.infer<typeof grantSchema>;
 
-/** What a program asks a person for, as the page shows it that asks them. */
+/** A program's request to a person, as the consent page shows it. */
 export const consentSchema = z.object({
   clientName: z.string(),
-  /** The host whose document describes the program, so that its name is that host's word; null: nobody vouches for the name. */
+  /** The host whose document describes the program, and so vouches for its name; null: the name is unverified. */
   clientHost: z.string().nullable(),
-  /** Where the browser goes with the answer. */
+  /** The host to which the browser is redirected with the answer. */
   redirectHost: z.string(),
   /** Whether that is a program on the person's own machine: any that runs there could have asked. */
   isLocal: z.boolean(),
   resource: z.enum(resources),
-  /** What it would be allowed: what it asks for, as far as the person may do it. */
+  /** The scopes that it would get: the requested ones that the person has. */
   scopes: z.array(z.enum(scopes)),
 });
 /** See `consentSchema`. */
 export type Consent = z.infer<typeof consentSchema>;
 
-/** What a program gets that asks for `requested`: no more than the person has. */
+/** The scopes for a program that requests `requested`: no more than the person has. */
 export function grantable(requested: readonly Scope[], person: Pick<Principal, "scopes">): Scope[] {
   return requested.filter((scope) => hasScope(person, scope));
 }
 
-/** Scopes of a program that names none, or none that there is. */
+/** Scopes of a program that names none, or no existing one. */
 const usualScopes: readonly Scope[] = ["read", "write"];
 
 /** The scopes in a request's parameter `scope` (RFC 6749, section 3.3). What is no scope of ours, such as `offline_access`, is left out. */

@@ -26,7 +26,7 @@ export const inviteUserSchema = z.object({
 /** See `inviteUserSchema`. */
 export type InviteUser = z.infer<typeof inviteUserSchema>;
 
-/** Body of a further link for somebody who was invited. */
+/** Body of a request for another link for an invited person. */
 export const inviteAgainSchema = z.object({ language });
 
 /** An invitation as the answer that has its link shows it, once. */

@@ -52,7 +52,7 @@ export const keySchema = z.object({
   expiresAt: z.iso.datetime().nullable(),
   revokedAt: z.iso.datetime().nullable(),
   lastUsedAt: z.iso.datetime().nullable(),
-  /** The user whose the sessions are that it creates; null: nobody's. */
+  /** The user who owns the sessions that it creates; null: no user. */
   owner: z.object({ id: z.uuid(), name: z.string() }).nullable(),
 });
 /** See `keySchema`. */
@@ -69,9 +69,9 @@ export interface Principal {
   readonly scopes: readonly Scope[];
   /** Automations that the caller's key may trigger; null: all. */
   readonly automationIds: readonly string[] | null;
-  /** Of somebody who reads one session by a link: the link. They ask for nothing else. */
+  /** Of a reader of one session by a share link: the link. They may request nothing else. */
   readonly shareId?: string;
-  /** Of a program that somebody lets act for them: the grant. */
+  /** Of a program that acts for a person: the grant. */
   readonly grantId?: string;
 }
 

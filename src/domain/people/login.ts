@@ -3,7 +3,7 @@ import { z } from "zod";
 /** One browser's sign-in. It contains nothing that would let another browser sign in. */
 export const loginSchema = z.object({
   id: z.uuid(),
-  /** Whom it signs in: a user, an API key, or the person who opened a one-time link. */
+  /** The signed-in principal: a user, an API key, or the person who opened a one-time link. */
   by: z.enum(["user", "key", "link"]),
   userId: z.uuid().nullable(),
   keyId: z.uuid().nullable(),

@@ -11,7 +11,7 @@ export const ownOrganizationSchema = z.object({
 /** See `ownOrganizationSchema`. */
 export type OwnOrganization = z.infer<typeof ownOrganizationSchema>;
 
-/** Who asks, as the API shows it. */
+/** The caller, as the API shows it. */
 export const meSchema = z.object({
   orgId: z.uuid().nullable(),
   userId: z

@@ -52,7 +52,7 @@ const redirectUri = text(2_000).refine(
   "must be https, or http on localhost, 127.0.0.1 or [::1], without a fragment",
 );
 
-/** What Offstage reads of a program's description: when it registers (RFC 7591), or in its own document. */
+/** The used fields of a program's description: when it registers (RFC 7591), or in its own document. */
 export const clientMetadataSchema = z.object({
   client_name: text(200).optional(),
   redirect_uris: z.array(redirectUri).min(1).max(20),

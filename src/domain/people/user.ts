@@ -20,8 +20,8 @@ export function scopesOf(role: Role): readonly Scope[] {
 }
 
 /**
- * What a key may do by now: all of its scopes, but none that its owner has lost, with a change of their role.
- * @param role of the owner; null: it is nobody's
+ * The scopes that a key has now: its own, without those that its owner lost by a change of role.
+ * @param role of the owner; null: it has no owner
  */
 export function scopesOfKey(given: readonly Scope[], role: Role | null): readonly Scope[] {
   if (role === null || scopesBeyond(role, given).length === 0) return given;
@@ -34,7 +34,7 @@ export function scopesBeyond(role: Role, given: readonly Scope[]): readonly Scop
   return given.filter((scope) => !hasScope({ scopes: scopesOf(role) }, scope));
 }
 
-/** The issuer of whoever was invited, and has not signed in by an identity provider. */
+/** The issuer of an invited person who has not signed in by an identity provider. */
 export const invitationIssuer = "invitation";
 
 /** A user as the API shows it: created at the first sign-in, or when they were invited. */

@@ -1,12 +1,12 @@
 import { z } from "zod";
 
-/** What a forge tells of who may approve pull requests into a branch. Null: it does not say. */
+/** A forge's rules for who may approve pull requests into a branch. Null: it does not say. */
 export const approvalRulesSchema = z.object({
-  /** Whether the approval of whoever pushed last, or of whoever made a commit of it, does not count. */
+  /** Whether an approval does not count that is by the last pusher, or by the author of a commit. */
   excludesPusher: z.boolean().nullable(),
-  /** Whether the approval of whoever opened it does not count. */
+  /** Whether an approval by the author of the pull request does not count. */
   excludesAuthor: z.boolean().nullable(),
-  /** Whether nobody's approval of what they opened counts on this forge, which needs a word only if a person opened it. */
+  /** Whether no author may approve their own pull request on this forge; shown only if a person opened it. */
   excludesEveryAuthor: z.boolean().optional(),
   /** Whether a push takes back the approvals before it. */
   pushDismisses: z.boolean().nullable(),

@@ -4,7 +4,7 @@ export const azureServicesHost = "dev.azure.com";
 const sshHosts = new Set(["ssh.dev.azure.com", "vs-ssh.visualstudio.com"]);
 const oldHost = /^(?<organization>[a-z0-9-]+)\.visualstudio\.com$/u;
 
-/** What is wrong with an address of a forge that `isOldAzureAddress`. */
+/** The problem with an address of a forge that `isOldAzureAddress`. */
 export const oldAzureAddress = "must be written https://dev.azure.com/<organization>";
 
 /** Whether a forge's address is an older one of an organization, which serves the same repositories as today's. */

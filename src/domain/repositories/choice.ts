@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-// What people are offered while they choose where a session works: what a forge shows, in parts.
+// Lists from which people choose a session's repository: a forge's repositories, branches and files, page by page.
 
 /** Most entries of one answer. */
 export const mostOffered = 100;

@@ -1,7 +1,8 @@
 /**
- * A comment with our mark at its end, an HTML comment that forges don't show: by it the comment is known again if the forge's answer
- * was lost. Marks in the text itself are made harmless, since an agent writes whatever it has read.
- * @param key nobody knows it before the comment is posted, such as a random UUID
+ * A comment with our mark at its end, an HTML comment that forges don't show: by it the comment is recognized if the
+ * forge's answer was lost. Marks in the text itself are made harmless, since an agent may write anything that it has
+ * read.
+ * @param key secret until the comment is posted, such as a random UUID
  */
 export function withCommentMark(text: string, key: string): string {
   return `${withoutForgedMarks(text)}\n${markOf(key)}`;
@@ -31,8 +32,8 @@ export function commentMarkKey(body: string): string | null {
 }
 
 /**
- * The comment with the key among those of a list. Somebody may have copied it with its mark; nobody knew the key before ours was
- * posted, so of several the oldest is ours.
+ * The comment with the key among those of a list. Others may have copied it with its mark; the key was secret until
+ * ours was posted, so of several the oldest is ours.
  */
 export function oldestWithMark<Comment extends { readonly id: number | bigint; readonly body?: string | null }>(
   comments: readonly Comment[],

@@ -17,7 +17,7 @@ export const connectionStates = ["ok", "degraded", "broken"] as const;
 /** See `connectionStates`. */
 export type ConnectionState = (typeof connectionStates)[number];
 
-/** Where a kind of forge is, unless a connection names another address. */
+/** Addresses of a kind of forge, unless a connection names others. */
 interface UsualAddresses {
   /** The public server of the kind; null: there is none, or several. */
   readonly webUrl: string | null;
@@ -65,7 +65,7 @@ export const forgeTokenSchema = text(16_384).regex(
   /^[\x21-\x7e]+$/u,
   "must be printable ASCII characters without spaces",
 );
-/** What goes with a token, at forges that want it. */
+/** The username for a token, at forges that need one. */
 export const forgeUsernameSchema = text(500).regex(/^[^:\p{Cc}]+$/u, "must not contain a colon");
 const credentialSchema = z.discriminatedUnion("type", [
   z.object({
@@ -96,7 +96,7 @@ const callingFields = {
   }),
 };
 
-/** What GitLab calls signing tokens: 32 bytes in base64. Other secrets are secret tokens, which it sends as they are. */
+/** GitLab's signing tokens: 32 bytes in base64. Other secrets are secret tokens, which it sends as they are. */
 export const gitlabSigningToken = /^whsec_[A-Za-z0-9+/]{43}=?$/u;
 
 /** A secret that the forge has made for its webhook, as GitLab makes its signing tokens. */
@@ -112,7 +112,7 @@ const webhookSecretSchema = text(1_000)
 /** Body of a rotation of a webhook's secret. */
 export const rotateWebhookSecretSchema = z.object({ webhookSecret: webhookSecretSchema });
 
-/** What is wrong with repositories of work items at another forge. */
+/** The problem with repositories of work items at another forge. */
 export const noWorkItems = "must be absent: only azure has work items";
 const workItemRepositoriesSchema = z
   .record(text(200), text(200))
@@ -167,7 +167,7 @@ export const connectionProblemSchema = z.object({
 /** See `connectionProblemSchema`. */
 export type ConnectionProblem = z.infer<typeof connectionProblemSchema>;
 
-/** What a forge said of a credential. */
+/** A forge's answer about a credential. */
 export interface ConnectionCheck {
   /** Whose it is; null: the forge does not say. */
   readonly account: string | null;
@@ -176,7 +176,7 @@ export interface ConnectionCheck {
   /** The name by which people see it, if that is not `account`; null or omitted: the forge does not say. */
   readonly accountName?: string | null;
   readonly problems: readonly ConnectionProblem[];
-  /** Where an App is installed on further accounts; null unless it is one. */
+  /** The page that installs an App on further accounts; null unless it is an App. */
   readonly installUrl?: string | null;
 }
 

@@ -3,7 +3,7 @@ import { readMark, withMark } from "./pull-request-mark.ts";
 
 const mark = { sessionId: "0198c1f0-0000-7000-8000-000000000001", sha: "a".repeat(40) };
 
-test("a mark is read as it was written, also in a body that somebody added to", () => {
+test("a mark is read as it was written, also in a body with additions", () => {
   expect(readMark(withMark("Words", mark))).toEqual(mark);
   expect(readMark(`${withMark("Words", mark)}\n\nMore words`)).toEqual(mark);
   const sha256 = { ...mark, sha: "b".repeat(64) };

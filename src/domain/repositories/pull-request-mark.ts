@@ -1,4 +1,4 @@
-/** What Offstage writes into the body of a pull request that it opens, to know it again whatever became of it. */
+/** The mark that Offstage writes into the body of a pull request that it opens, to recognize it later. */
 export interface PullRequestMark {
   readonly sessionId: string;
   /** The pushed commit for which it was opened. */
@@ -10,12 +10,14 @@ export function withMark(body: string, { sessionId, sha }: PullRequestMark): str
   return `${body}\n<!-- offstage session=${sessionId} commit=${sha} -->`;
 }
 
-/** The mark as it was written, or, as Bitbucket has it and delivers it, as a link's definition, which has a line of its own. */
+/**
+ * The mark as it was written, or, as Bitbucket has it and delivers it, as a link's definition, which has its own line.
+ */
 const writtenMark =
   /(?:<!-- |^\[\/\/\]: # \()offstage session=([0-9a-f-]{36}) commit=([0-9a-f]{40,64})(?: -->|\)[ \t\r]*$)/gmu;
 
 /**
- * Reads the mark of a pull request's body: the last one, since what stands above it may be anybody's words.
+ * Reads the mark of a pull request's body: the last one, since the text above it is untrusted.
  * @returns null if there is none
  */
 export function readMark(body: string): PullRequestMark | null {

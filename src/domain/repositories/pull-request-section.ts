@@ -2,13 +2,13 @@
 const beginMark = "<!-- offstage section -->";
 const endMark = "<!-- /offstage section -->";
 
-/** A section as it stands in a pull request's text. */
+/** A section as it is in a pull request's text. */
 export function markedSection(section: string): string {
   return `${beginMark}\n${section}\n${endMark}`;
 }
 
 /**
- * A pull request's text with another section. Of several the last one is ours: what stands above may be anybody's words.
+ * A pull request's text with another section. Of several the last one is ours: the text above is untrusted.
  * @param body as it is now, perhaps edited by people
  * @returns null if it stays as it is: it says the same already, people removed a mark, or it would be too long
  */

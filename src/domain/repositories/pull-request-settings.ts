@@ -24,12 +24,12 @@ export const pullRequestSettingsSchema = z.strictObject({
 /** See `pullRequestSettingsSchema`. */
 export type PullRequestSettings = z.infer<typeof pullRequestSettingsSchema>;
 
-/** What is set on a pull request once it is open. */
+/** The fields that are set on a pull request once it is open. */
 export const pullRequestFields = ["labels", "reviewers", "assignees"] as const;
 /** See `pullRequestFields`. */
 export type PullRequestField = (typeof pullRequestFields)[number];
 
-/** What a pull request gets. */
+/** An addition to a pull request. */
 export interface PullRequestAddition {
   readonly field: PullRequestField;
   readonly names: readonly string[];

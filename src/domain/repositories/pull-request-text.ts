@@ -24,17 +24,19 @@ const mostAccepted = 65_000;
 const leastOfTurn = 300;
 const descriptionHeading = /^#{1,6}\s.*\b(?:description|summary|what|changes?)\b.*$/imu;
 
-/** Ends what Offstage says in a body; further turns go before it. Whoever removes it has the body to themselves. */
+/**
+ * Ends Offstage's part of a body; further turns go before it. If a person removes it, Offstage edits the body no more.
+ */
 const endMark = "<!-- /offstage -->";
-/** Says up to which commit a body tells. */
+/** Marks the last commit that a body describes. */
 const commitMark = (sha: string): string => `<!-- offstage ${sha} -->`;
 
 /**
  * A pull request's body with what a further turn did.
  * @param body as it is now, perhaps edited by people
  * @param work.headSha the commit that was pushed
- * @returns null if it stays as it is: it tells of the commit already, people removed our end mark, or forges would not take it. What
- *   does not fit is cut
+ * @returns null if it stays as it is: it describes the commit already, people removed our end mark, or forges would
+ *   not take it. What does not fit is cut
  */
 export function withFurtherTurn(
   body: string,
@@ -53,7 +55,7 @@ export function withFurtherTurn(
 interface PullRequestWork {
   readonly title: string;
   readonly finalMessage: string;
-  /** What is kept current: src/domain/conversations/section.ts. */
+  /** The part that is kept current: src/domain/conversations/section.ts. */
   readonly section: string;
   readonly template: string | null;
   /** The pushed commit. */
@@ -82,8 +84,8 @@ export function pullRequestText(work: PullRequestWork): { title: string; body: s
   const footer = `\n\n${markedSection(work.section)}`;
   const template = work.template?.trim() ?? "";
   const room = longestBody - footer.length - marks.length - template.length - 4;
-  const told = `${cutTo(room, description)}${marks}`;
-  const body = work.template === null ? told : intoTemplate(template, told);
+  const ours = `${cutTo(room, description)}${marks}`;
+  const body = work.template === null ? ours : intoTemplate(template, ours);
   return { title: work.title, body: `${body}${footer}` };
 }
 

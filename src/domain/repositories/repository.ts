@@ -189,7 +189,7 @@ function remoteAddress(url: string, original: string): RepositoryAddress | Addre
 }
 
 function placed(cloneUrl: string, host: string, path: string): RepositoryAddress {
-  // On Azure DevOps the word _git stands between the project and the repository.
+  // On Azure DevOps the word _git is between the project and the repository.
   const names = path.split("/").filter((segment, index, all) => segment !== "_git" || index !== all.length - 2);
   return { cloneUrl, key: `${host}/${path}`, name: shown(names.slice(-2).join("/")), host, path, local: false };
 }

@@ -17,7 +17,7 @@ export const failureSchema = z.object({
   remedy: z.string(),
 });
 
-/** What a queued session waits for that failed for a passing reason. */
+/** The planned retry of a queued session that failed for a passing reason. */
 export const retrySchema = z.object({
   /** When it is tried again. */
   at: z.iso.datetime(),
@@ -70,7 +70,7 @@ const payloads = {
     outcome: z.enum(["passed", "filtered", "failed"]),
     /** Exit code; null if the script did not end by itself. */
     code: z.number().int().nullable(),
-    /** What it printed for the agent. */
+    /** Its output for the agent. */
     output: z.string(),
     /** The end of what it printed on stderr. */
     log: z.string(),
@@ -116,7 +116,7 @@ const payloads = {
     /** US dollars by the table of prices; null if the table does not have the model. */
     costUsd: z.number().nullable().optional(),
   }),
-  /** What the processes in the agent's sandbox use, now and then while they run. */
+  /** Samples of the resource usage in the agent's sandbox. */
   "sandbox.usage": z.object({
     memoryBytes: z.number().int(),
     /** Null: there is no limit. */

@@ -28,7 +28,7 @@ export interface NewSession {
   readonly gate: string | null;
   /** How its pull requests are opened; null: as usual. */
   readonly pullRequest: PullRequestSettings | null;
-  /** Limit in US dollars of its own; null: its automation's or organization's. */
+  /** Its own limit in US dollars; null: its automation's or organization's. */
   readonly budgetUsd: number | null;
   /** Id of the key that created it. */
   readonly createdBy: string | null;
@@ -42,7 +42,7 @@ export interface NewSession {
   readonly traceParent: string | null;
 }
 
-/** What a request or a job says of the session that it creates; `newSession` settles the rest. */
+/** The fields of a new session in a request or a job; `newSession` sets the rest. */
 export interface SessionRequest {
   /** Default: a new one. The branch's name contains its last eight digits. */
   readonly id?: string | undefined;

@@ -1,4 +1,4 @@
-/** What the database knows of all nodes together, as the metrics report it. */
+/** Figures of all nodes together from the database, as the metrics report them. */
 export interface QueueStats {
   /** Number of sessions by status, without the final ones. */
   readonly sessions: Readonly<Record<"draft" | "queued" | "running" | "waiting", number>>;

@@ -1,7 +1,7 @@
 import type { Failure, FailureCode } from "../errors/errors.ts";
 import { backoffMs } from "../time/backoff.ts";
 
-/** What is remembered of the attempts that failed for passing reasons since the agent's last finished turn. */
+/** The record of attempts that failed for passing reasons since the agent's last finished turn. */
 export interface RetryRecord {
   /** Of the last failure. */
   readonly code: FailureCode;
@@ -9,8 +9,8 @@ export interface RetryRecord {
   /** How many attempts failed for the last reason, the last one among them. */
   readonly attempt: number;
   /**
-   * The same of every reason: two that alternate are not counted anew each time. A worker that died and was not dead after all
-   * counts for a part.
+   * The same of every reason: two that alternate do not restart the count each time. A worker that died and was not
+   * dead after all counts for a part.
    */
   readonly counts: Readonly<Partial<Record<FailureCode, number>>>;
   /** Time of the first failure, in ms since 1970. */
@@ -24,7 +24,7 @@ export interface PlannedRetry extends RetryRecord {
   readonly delayMs: number;
 }
 
-/** What limits retries. */
+/** Limits on retries. */
 export interface RetryLimits {
   /** How long, in ms, a session is tried again after its first failure. 0: it is not. */
   readonly forMs: number;
@@ -43,9 +43,10 @@ interface OwnDoing {
 }
 
 /**
- * Failures that may be the session's own doing, such as a prompt that makes its harness use too much memory. Each attempt costs
- * money, so these are resumed a few times without progress between, and not for hours. A worker mostly dies for reasons of its own, and its sessions
- * should not wait; the longer the pauses, the fewer workers does a session harm that kills each.
+ * Failures that may be the session's own doing, such as a prompt that makes its harness use too much memory. Each
+ * attempt costs money, so these are resumed a few times without progress between, and not for hours. A worker mostly
+ * dies for other reasons, and its sessions should not wait; the longer the pauses, the fewer workers does a session
+ * harm that kills each.
  */
 const ownDoing: Readonly<Partial<Record<FailureCode, OwnDoing>>> = {
   agent_crashed: { retries: 3, atOnce: 0 },
@@ -60,13 +61,13 @@ const ownDoing: Readonly<Partial<Record<FailureCode, OwnDoing>>> = {
 /** Codes of failures that may be the session's own doing: they are counted only as long as it makes no progress. */
 export const ownDoingCodes: readonly FailureCode[] = Object.keys(ownDoing) as FailureCode[];
 
-/** What is taken off the count of dead workers for a death that was probably not the session's doing. */
+/** The discount on the count of dead workers for a death that the session probably did not cause. */
 export const unlikelyItsDoing = 0.75;
 
 /**
- * What is remembered of a session whose worker died, if other workers died without it since the last time: then workers die whatever
- * they work on, as they do when machines are replaced or a release is broken, and this death counts for a quarter. Else ten deaths
- * within a minute or two would fail each session of such a fleet.
+ * The record of a session whose worker died, if other workers died without it since the last time: then workers die
+ * whatever they work on, as they do when machines are replaced or a release is broken, and this death counts for a
+ * quarter. Else ten deaths within a minute or two would fail each session of such a fleet.
  */
 export function withSharedBlame(record: RetryRecord): RetryRecord {
   const counted = record.counts.worker_lost ?? 0;
@@ -77,7 +78,7 @@ export function withSharedBlame(record: RetryRecord): RetryRecord {
  * Plans the retry of a session whose attempt failed.
  * @param before what is remembered of earlier failures; null if there were none
  * @param now in ms since 1970, by the database's clock
- * @param retryAfterMs how long the service that failed asks to be left alone; if that is longer than the time that is left, the
+ * @param retryAfterMs how long the service that failed asks to wait; if that is longer than the time that is left, the
  *   session is tried a last time when that is over
  * @param random from 0 inclusive to 1 exclusive
  * @returns null if the failure is final: it does not pass by itself, or has not passed in time

@@ -19,7 +19,7 @@ const branch = z.string().refine(isBranchName, "is not a valid git branch name (
 /** An agent as `<provider>:<model>`; the model's name may itself have colons. */
 export const agentNameSchema = text(200).regex(/^[^:\s]+:\S.*$/u, "must be written <provider>:<model>");
 
-/** What `pullRequestsTogether` means, for the API's description. */
+/** The meaning of `pullRequestsTogether`, for the API's description. */
 export const pullRequestsTogetherWords =
   "Open no pull request until the work on every repository is pushed; if one push is refused, open none.";
 
@@ -77,7 +77,7 @@ export const sessionSchema = z.object({
 /** See `sessionSchema`. */
 export type Session = z.infer<typeof sessionSchema>;
 
-/** Who asked for a session: a user, signed in or by a key of their own, or a key that is no user's. */
+/** Who asked for a session: a user, signed in or by their own key, or a key without an owner. */
 const requesterSchema = z.object({ type: z.enum(["user", "key"]), id: z.uuid(), name: z.string() });
 
 /**
@@ -151,7 +151,7 @@ export const sessionBudgetSchema = z.object({
 /** Body of a follow-up message. */
 export const sendMessageSchema = z.object({ message: prompt.meta({ description: "What to do next." }) });
 
-/** What a session changed, for each of its repositories. */
+/** A session's changes, for each of its repositories. */
 export const sessionDiffSchema = z.object({
   repositories: z.array(
     z.object({

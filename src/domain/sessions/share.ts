@@ -20,7 +20,7 @@ export type CreateShare = z.infer<typeof createShareSchema>;
 /** Days for which a link shows its session, if nothing else is asked for. */
 export const defaultShareDays = 7;
 
-/** A link that shows one session, to whoever has it, and lets them do nothing: as the API shows it, without its token. */
+/** A link that shows one session, read-only, to anyone who has it: as the API shows the link, without its token. */
 export const shareSchema = z.object({
   id: z.uuid(),
   sessionId: z.uuid(),
@@ -41,7 +41,7 @@ export const listedShareSchema = shareSchema.extend({ sessionTitle: z.string() }
 /** See `listedShareSchema`. */
 export type ListedShare = z.infer<typeof listedShareSchema>;
 
-/** A session as whoever has a link to it sees it: without what its organization's other sessions and automations have to do with it. */
+/** A session as shown by a share link: without its relations to other sessions and automations of the organization. */
 export function withoutSurroundings(session: SessionDetail): SessionDetail {
   return {
     ...session,

@@ -3,7 +3,7 @@ import { z } from "zod";
 const count = z.number().int();
 const seconds = (description: string) => z.number().meta({ description });
 
-/** What can be wrong with a server. */
+/** The possible problems of a server. */
 export const systemProblemCodes = [
   "no_worker",
   "worker_not_seen",
@@ -49,7 +49,7 @@ export const workerMachineSchema = z.object({
 /** See `workerMachineSchema`. */
 export type WorkerMachine = z.infer<typeof workerMachineSchema>;
 
-/** A worker as its heartbeat tells of it. */
+/** A worker as its heartbeat reports it. */
 export const workerHealthSchema = z.object({
   id: z.string(),
   startedAt: z.iso.datetime().meta({ description: "When it was first listed since it last stopped in order." }),
@@ -71,7 +71,7 @@ export const workerHealthSchema = z.object({
 /** See `workerHealthSchema`. */
 export type WorkerHealth = z.infer<typeof workerHealthSchema>;
 
-/** What waits and what runs, of all organizations; each count stops at 100,000. */
+/** Queued and running work of all organizations; each count stops at 100,000. */
 export const queueHealthSchema = z.object({
   sessions: z.object({ queued: count, running: count, waiting: count }),
   retries: z.object({

@@ -2,12 +2,12 @@ import type { DiskHealth, SystemHealth, SystemProblem, WorkerHealth } from "./he
 
 /** As deploy/prometheus/alerts.yml has it, in seconds. */
 const longestWaits = { sessions: 900, jobs: 900, deliveries: 300 } as const;
-/** Of what a server needs on its disk, how many times is little. */
+/** Free disk space below this many times a server's need counts as little. */
 const littleSpace = 4;
 /** Workers that a problem names; of the others it says how many they are. */
 const mostNames = 3;
 
-/** What is wrong, the worst first. */
+/** The problems, the worst first. */
 export function systemProblems(health: Omit<SystemHealth, "problems">): SystemProblem[] {
   const found = [
     ...workerProblems(health.workers),

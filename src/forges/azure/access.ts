@@ -16,7 +16,10 @@ export interface Evaluation {
   readonly permissions: number;
 }
 
-/** The names of what has permissions of its own; a branch inherits those of its repository, and that those of its project. */
+/**
+ * The names of objects with their own permissions; a branch inherits those of its repository, and that those of its
+ * project.
+ */
 export function projectToken({ project }: Pick<Repository, "project">): string {
   return `repoV2/${project.id}`;
 }
@@ -35,7 +38,10 @@ export function branchToken(repository: Pick<Repository, "id" | "project">, bran
   return `${repositoryToken(repository)}/refs/heads/${segments.join("/")}`;
 }
 
-/** What is asked of the token's own user, in this order: to push to the branch, to make it, and to make a fork. */
+/**
+ * The permissions to evaluate for the token's own user, in this order: to push to the branch, to make it, and to make a
+ * fork.
+ */
 export function evaluationsFor(repository: Repository, branch: string): readonly Evaluation[] {
   const asked = [
     [branchToken(repository, branch), permissions.contribute],
@@ -46,9 +52,9 @@ export function evaluationsFor(repository: Repository, branch: string): readonly
 }
 
 /**
- * What Azure DevOps tells of the rights on a repository. It has no switch for pull requests, and does not tell of branch policies
- * here.
- * @param values the answers to `evaluationsFor`; null: it does not tell them
+ * The rights on a repository that Azure DevOps reports. It has no switch for pull requests, and does not report branch
+ * policies here.
+ * @param values the answers to `evaluationsFor`; null: it does not report them
  */
 export function azureAccess(
   { isDisabled }: Repository,
@@ -60,7 +66,7 @@ export function azureAccess(
   );
   return {
     readOnly: isDisabled === true ? "disabled" : null,
-    // Whoever may not make branches may push to one that is there.
+    // An account that may not make branches may push to an existing one.
     mayPush: !hasToken ? false : mayContribute === true && mayCreateBranch !== true ? null : (mayContribute ?? null),
     hasPullRequests: null,
     mayChangeWorkflows: null,

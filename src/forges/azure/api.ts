@@ -36,7 +36,7 @@ export interface AzureApi {
   urlOf(collection: string, path: string, version?: string): string;
   /** The URL of a path below a repository. */
   repositoryUrl(repository: AzureRepository, path: string): string;
-  /** Calls a URL of these. Of a list, the answer's body is the items. */
+  /** Calls a URL of these. For a list, the answer's body is its items. */
   call(
     url: string,
     method: ForgeRequest["method"],
@@ -90,7 +90,7 @@ export function createAzureApi({ webUrl, apiUrl, token }: AzureSettings): AzureA
   };
 }
 
-/** The address of the identities' service, which Services have at a host of its own. */
+/** The address of the identities' service, which Services have at a separate host. */
 export function identitiesUrl({ apiUrl }: Pick<AzureSettings, "apiUrl">, collection: string, query: string): string {
   const server = apiUrl === "https://dev.azure.com" ? "https://vssps.dev.azure.com" : apiUrl;
   return `${server}/${encodeURIComponent(collection)}/_apis/identities?${query}&api-version=${apiVersion}`;
@@ -111,7 +111,7 @@ function asForge(answer: ForgeAnswer): ForgeAnswer {
     return { ...answer, body: { message } };
   }
   const { count, value } = (body ?? {}) as { readonly count?: unknown; readonly value?: unknown };
-  // What refuses a request before it is understood writes so.
+  // Refusals before a request is parsed have this form.
   const { Message: said } = (value ?? {}) as { readonly Message?: unknown };
   if (status >= 400 && typeof said === "string") return { ...answer, body: { message: said } };
   return typeof count === "number" && Array.isArray(value) ? { ...answer, body: value } : answer;

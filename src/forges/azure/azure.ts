@@ -21,9 +21,9 @@ interface PullRequest {
   /** Full names of refs. */
   readonly sourceRefName: string;
   readonly targetRefName: string;
-  /** Of a list only its first 400 characters. Left out if it is empty. */
+  /** In lists only its first 400 characters. Omitted if it is empty. */
   readonly description?: string | null;
-  /** Computed anew after each push; `queued` until then. */
+  /** Computed again after each push; `queued` until then. */
   readonly mergeStatus?: string;
   /** The last commit of the source for which Azure DevOps computed a merge. */
   readonly lastMergeSourceCommit?: { readonly commitId: string } | null;
@@ -148,7 +148,7 @@ async function list(
   );
 }
 
-/** The mark stands at the description's end, which a list cuts off. */
+/** The mark is at the description's end, which a list cuts off. */
 async function withWholeDescription(
   call: RepositoryCall,
   address: RepositoryAddress,

@@ -71,7 +71,7 @@ export function browseAzure(api: AzureApi): ForgeBrowser {
 
 function repositoryOf(collection: string, { name, remoteUrl, defaultBranch, project }: Repository): FoundRepository {
   const url = new URL(remoteUrl);
-  // It names whoever asks.
+  // It has the name of the requesting user.
   url.username = "";
   return {
     name: `${collection}/${project.name}/${name}`,

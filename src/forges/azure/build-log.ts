@@ -11,7 +11,7 @@ interface TimelineRecord {
 }
 
 /**
- * Where the log of a build is that says most: that of the last step that failed, else of whatever ended last.
+ * The address of a build's most informative log: that of the last step that failed, else of the step that ended last.
  * @returns null if the build is gone, or has no log yet
  */
 export async function logOfBuild(

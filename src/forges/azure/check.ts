@@ -46,7 +46,7 @@ const trials: readonly Trial[] = [
   },
   {
     missing: "Identity: Read",
-    why: "Whether somebody may write to a repository can't be asked without it.",
+    why: "Whether a person may write to a repository can't be asked without it.",
     essential: false,
     method: "GET",
     url: (_, settings, organization) => identitiesUrl(settings, organization, `identityIds=${nothing}`),
@@ -98,7 +98,7 @@ function withoutOrganization({ webUrl }: AzureSettings): ConnectionProblem {
 
 function notKnown({ status, body }: ForgeAnswer): ConnectionProblem {
   if (status === 200 || status === 401 || status === 403) {
-    const why = `The forge refused it: ${status === 200 ? "it takes the token for nobody's" : wordsOf(body)}.`;
+    const why = `The forge refused it: ${status === 200 ? "it knows no user of the token" : wordsOf(body)}.`;
     const remedy = "Make a new token for this organization and send it.";
     return { missing: "a valid token", why, remedy, essential: true };
   }

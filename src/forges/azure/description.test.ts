@@ -33,7 +33,7 @@ it("a long answer is cut and says so, and keeps the link, both marks and the pla
   const again = withinLimit(further ?? "");
   expect(again.length).toBeLessThanOrEqual(descriptionLimit);
   expect(readMark(again)).toEqual(mark);
-  // It is known to tell of the commit, so that it is not added once more.
+  // It is known to describe the commit, so that the turn is not added again.
   expect(withFurtherTurn(again, { headSha, finalMessage: "More.", commits: [] })).toBeNull();
 });
 

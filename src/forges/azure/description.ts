@@ -7,7 +7,7 @@ const lastMark = /\n?<!-- offstage (?:[0-9a-f]{40,64}|session=)(?![^]*<!-- offst
 const ownMark = /\n?<!-- offstage session=[^>]*-->\s*$/u;
 
 /**
- * A description that Azure DevOps takes. What is left out is said, and is never a mark of Offstage: text is taken from what stands
+ * A description that Azure DevOps takes. What is left out is said, and is never a mark of Offstage: text is taken from
  * before the last mark of a commit, and only if that is not enough from between it and the mark at the end.
  * @returns at most 4,000 characters
  */

@@ -33,7 +33,7 @@ interface Comment {
   readonly content?: string;
   readonly isDeleted?: boolean;
   readonly author?: { readonly displayName?: string } | null;
-  /** `system`: Azure DevOps wrote it, of what somebody did. */
+  /** `system`: Azure DevOps wrote it, about an action. */
   readonly commentType?: string;
 }
 
@@ -96,7 +96,7 @@ export function createAzureFeedback(api: AzureApi, settings: AzureSettings, call
         ? null
         : readLogEnd(url, { headers: { ...api.headers, Accept: "text/plain" }, bytes, signal });
     },
-    // What `readLogEnd` takes is the build, of which it finds the step itself.
+    // `readLogEnd` takes the build, and finds the step itself.
     failedJobs: (_, { kind, id }) =>
       Promise.resolve(kind === "build" ? [{ id, name: "The step that failed last" }] : []),
     readPlace: (address, comment, signal) => readThreadPlace(host, call, address, comment, signal),
@@ -127,7 +127,7 @@ export function createAzureFeedback(api: AzureApi, settings: AzureSettings, call
   };
 }
 
-/** A thread that somebody ended otherwise (`wontFix`, `byDesign`, `closed`) stays as it is. */
+/** A thread that was ended otherwise (`wontFix`, `byDesign`, `closed`) stays as it is. */
 async function resolve(
   host: string,
   call: RepositoryCall,
@@ -147,7 +147,7 @@ async function resolve(
   return true;
 }
 
-/** @param of.thread null: a thread of its own */
+/** @param of.thread null: a new thread */
 function postOnPullRequest(
   api: AzureApi,
   call: RepositoryCall,
@@ -162,7 +162,8 @@ function postOnPullRequest(
   const { host } = api;
   const threads = `/pullRequests/${number}/threads`;
   const page = `${api.pageOf(api.repositoryOf(address))}/pullrequest/${number}`;
-  // A comment's number tells it only together with its thread's, and so deliveries name it: no other one has this id, so no `idScope`.
+  // A comment's number identifies it only together with its thread's, and so deliveries name it: no other one has this
+  // id, so no `idScope`.
   const named = (threadId: number | string, id: number): ForgeComment => ({
     id: `${threadId}.${id}`,
     url: `${page}?discussionId=${threadId}`,

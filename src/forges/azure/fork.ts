@@ -38,7 +38,7 @@ export async function forkOnAzure(
   return fork;
 }
 
-/** The user's name as it may stand in the name of a repository, without the host of an address of e-mail. */
+/** The user's name as it may be part of a repository's name, without the host of an address of e-mail. */
 async function forkSuffix(api: AzureApi, collection: string, signal: AbortSignal): Promise<string> {
   const answer = await api.call(api.urlOf(collection, "/_apis/connectionData", "7.0-preview"), "GET", signal);
   if (answer.status !== 200) throw refusedBy(api.host, answer);

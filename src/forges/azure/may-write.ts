@@ -32,7 +32,8 @@ const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/iu;
 /**
  * Whether a person may contribute to a repository, by the permissions that Azure DevOps computes of all groups for it.
  * @param person by the id that deliveries and comments have, or by the unique name alone, as deliveries of work items name people
- * @returns null if it does not tell the token: that takes the scope Identity (Read), and the right to see permissions
+ * @returns null if it does not show it to the token: that takes the scope Identity (Read), and the right to see
+ *   permissions
  * @throws SessionError if the token may not see the repository
  */
 export async function mayWriteOnAzure(
@@ -43,14 +44,14 @@ export async function mayWriteOnAzure(
   signal: AbortSignal,
 ): Promise<boolean | null> {
   const repository = await readRepository(api, address, signal);
-  // Nobody has such an id.
+  // No account has such an id.
   if (person.id !== "" && !uuid.test(person.id)) return false;
   const { collection } = api.repositoryOf(address);
   const by =
     person.id === ""
       ? `searchFilter=General&filterValue=${encodeURIComponent(person.login)}`
       : `identityIds=${encodeURIComponent(person.id)}`;
-  const found = await told(api, identitiesUrl(settings, collection, by), signal);
+  const found = await listOf(api, identitiesUrl(settings, collection, by), signal);
   if (found === null) return null;
   const identity = onlyOne(found as readonly (Identity | null)[], person);
   if (identity?.descriptor === undefined || identity.isActive === false) return false;
@@ -60,7 +61,7 @@ export async function mayWriteOnAzure(
     includeExtendedInfo: "true",
   });
   const path = `/_apis/accesscontrollists/${gitNamespace}?${query.toString()}`;
-  const lists = await told(api, api.urlOf(collection, path), signal);
+  const lists = await listOf(api, api.urlOf(collection, path), signal);
   const [list] = (lists ?? []) as readonly AccessControlList[];
   const { extendedInfo } = Object.values(list?.acesDictionary ?? {})[0] ?? {};
   if (extendedInfo === undefined) return null;
@@ -68,7 +69,10 @@ export async function mayWriteOnAzure(
   return (effectiveAllow & permissions.contribute) !== 0 && (effectiveDeny & permissions.contribute) === 0;
 }
 
-/** Of several whom a search finds by a part of their names, the one whose account has the unique name; none if that is not clear. */
+/**
+ * Of several accounts that a search finds by a part of their names, the one with the unique name; none if that is
+ * ambiguous.
+ */
 function onlyOne(found: readonly (Identity | null)[], { id, login }: Person): Identity | null {
   if (id !== "") return found[0] ?? null;
   const wanted = login.toLowerCase();
@@ -81,7 +85,7 @@ function onlyOne(found: readonly (Identity | null)[], { id, login }: Person): Id
 }
 
 /** The items of a list; null if the token may not ask for it. */
-async function told(api: AzureApi, url: string, signal: AbortSignal): Promise<readonly unknown[] | null> {
+async function listOf(api: AzureApi, url: string, signal: AbortSignal): Promise<readonly unknown[] | null> {
   const answer: ForgeAnswer = await api.call(url, "GET", signal);
   if (answer.status === 401 || answer.status === 403) return null;
   if (answer.status !== 200) throw refusedBy(api.host, answer, "question for a person's rights");

@@ -12,7 +12,9 @@ interface Identity {
   readonly isActive?: boolean;
 }
 
-/** Labels, which are made if there are none of the name, and reviewers by their accounts' or groups' names. It has no assignees. */
+/**
+ * Labels, which are made if they do not exist, and reviewers by their accounts' or groups' names. It has no assignees.
+ */
 export async function addOnAzure(
   api: AzureApi,
   settings: AzureSettings,
@@ -35,11 +37,11 @@ export async function addOnAzure(
   const read = await call(address, "GET", `/pullrequests/${number}`, signal);
   if (read.status !== 200) throw refusedBy(host, read, field);
   const { reviewers } = read.body as { readonly reviewers?: readonly { readonly id?: string }[] | null };
-  // Whoever is asked again loses the vote.
+  // A reviewer who is asked again loses the vote.
   const known = new Set((reviewers ?? []).map(({ id }) => id?.toLowerCase()));
   await addEach(host, addition, async (name) => {
     const id = guid.test(name) ? name : await idOf(api, settings, address, name, signal);
-    if (id === null) return "there is nobody, or more than one, with this name: give the e-mail address or the id";
+    if (id === null) return "there is no account, or more than one, with this name: give the e-mail address or the id";
     if (known.has(id.toLowerCase())) return null;
     const path = `${pull}/reviewers/${encodeURIComponent(id)}`;
     return wordsIfRefused(host, await call(address, "PUT", path, signal, { body: { id, vote: 0 } }), [200, 201], field);

@@ -16,8 +16,9 @@ interface Thread {
 }
 
 /**
- * What a thread is on, which no delivery of its comments says. Azure DevOps has no diffs as text: instead of a hunk there are the lines
- * before the one that is meant, as the pull request's newest commit has them; of lines that the change took away none.
+ * The place of a thread, which no delivery of its comments has. Azure DevOps has no diffs as text: instead of a hunk
+ * there are the lines before the commented one, as the pull request's newest commit has them; of lines that the change
+ * took away none.
  * @returns null if it is on no lines, or gone
  */
 export async function readThreadPlace(

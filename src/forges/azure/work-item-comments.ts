@@ -26,7 +26,7 @@ const version = "7.0-preview.3";
 const reactionsVersion = "7.0-preview.1";
 /** Pages of 200 comments, the newest first, that are looked through. */
 const pageLimit = 10;
-/** What each reaction is there; nothing means that it was only seen. */
+/** The equivalent of each reaction; without one, it was only seen. */
 const reactions: Readonly<Record<Reaction, string>> = {
   eyes: "like",
   "+1": "like",
@@ -36,9 +36,9 @@ const reactions: Readonly<Record<Reaction, string>> = {
 };
 
 /**
- * Posts a comment in the discussion of a work item of the repository's project, once. Its text is HTML of which Azure DevOps keeps
- * what it deems safe, so Markdown is shown as it is written, and the mark by which the comment is known again is a small line at its
- * end that everybody sees.
+ * Posts a comment in the discussion of a work item of the repository's project, once. Its text is HTML of which Azure
+ * DevOps keeps what it deems safe, so Markdown is shown as it is written, and the mark by which the comment is
+ * recognized is a small visible line at its end.
  */
 export function postOnWorkItem(
   api: AzureApi,
@@ -82,7 +82,7 @@ export function postOnWorkItem(
   return postOnce({ host, find, read, send }, comment, signal);
 }
 
-/** What was said before a comment, in HTML as people wrote it: see `Feedback.readThread`. */
+/** Earlier comments, in HTML as people wrote them: see `Feedback.readThread`. */
 export async function earlierOnWorkItem(
   api: AzureApi,
   address: RepositoryAddress,

@@ -22,7 +22,7 @@ const names: PullRequestApi["names"] = { path: "/pull-requests", body: "descript
 const pageLimit = 10;
 /** Most characters of a title, and of a description. */
 const [titleLimit, textLimit] = [255, 32_768];
-/** How often a change is sent anew because somebody changed the pull request meanwhile. */
+/** How often a change is sent again because the pull request was changed meanwhile. */
 const editAttempts = 4;
 
 /** Adapter for Bitbucket Data Center, and Server (https://developer.atlassian.com/server/bitbucket/rest/), also below a path. */
@@ -138,7 +138,7 @@ export function createBitbucketDataCenter(settings: DataCenterSettings): Forge {
       hasPullRequests: true,
       mayChangeWorkflows: null,
       mayFork: token === undefined || forkable === false ? false : null,
-      // Who administers the repository alone can read its branch permissions.
+      // Only administrators of the repository can read its branch permissions.
       rules: [],
     };
   }
@@ -194,12 +194,12 @@ export function createBitbucketDataCenter(settings: DataCenterSettings): Forge {
         const text = edit(withCommentMarks(before.description ?? ""), toPullRequest(before).state);
         const description = text === null ? null : withReferenceMarks(text);
         if (description === null || description.length > textLimit) return;
-        // Whoever is not sent is no reviewer any more.
+        // A reviewer who is not sent is removed.
         const reviewers = (before.reviewers ?? []).map(({ user: { name } }) => ({ user: { name } }));
         const body = { version, title, description, reviewers, ...(draft !== undefined && { draft }) };
         const changed = await call(address, "PUT", path, signal, { body });
         if (changed.status === 200) return;
-        // Somebody changed it since it was read.
+        // It was changed since it was read.
         if (changed.status !== 409 || attempt === editAttempts) throw refusedBy(host, changed);
       }
     },

@@ -88,7 +88,7 @@ function repositoryOf({ slug, description, project, links }: Repository): FoundR
   const href = links.clone?.find(({ name }) => name === "http" || name === "https")?.href;
   if (href === undefined) return [];
   const url = new URL(href);
-  // It names whoever asks.
+  // It has the name of the requesting user.
   url.username = "";
   return [{ name: `${project.key}/${slug}`, url: url.href, defaultBranch: null, description: description ?? null }];
 }

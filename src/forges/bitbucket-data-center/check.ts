@@ -46,7 +46,7 @@ export async function checkBitbucketDataCenter(
 const withoutWrite: ConnectionProblem = {
   missing: "Repository write",
   why: "Sessions push branches, and open and answer pull requests; the token may only read.",
-  remedy: "Make an HTTP access token with Repository write, of somebody who may write to a repository.",
+  remedy: "Make an HTTP access token with Repository write, of a person who may write to a repository.",
   essential: true,
 };
 

@@ -31,13 +31,13 @@ interface DataCenter {
   readonly users: (query: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<ForgeAnswer>;
 }
 
-/** What happened to a pull request (RestPullRequestActivity). */
+/** An activity of a pull request (RestPullRequestActivity). */
 interface Activity {
   readonly action?: string;
   readonly createdDate?: number;
   /** The first one of its thread, with the answers. */
   readonly comment?: Comment;
-  /** What the thread is on; omitted: the pull request as a whole. */
+  /** The thread's place; omitted: the pull request as a whole. */
   readonly commentAnchor?: { readonly path?: string; readonly line?: number };
 }
 
@@ -105,11 +105,11 @@ export function createDataCenterFeedback(api: DataCenter): Feedback {
       const answer = await call(address, "POST", `/commits/${encodeURIComponent(sha)}/builds`, signal, { body });
       expectStatus(host, answer, [204], "build status");
     },
-    async readPlace(address, { number, threadId, path: told, line: toldLine }, signal) {
+    async readPlace(address, { number, threadId, path: givenPath, line: givenLine }, signal) {
       // The delivery of an answer in a thread names the comment that it answers, and no lines.
-      const thread = told === null ? await threadOf(api, address, { number, threadId }, signal) : null;
+      const thread = givenPath === null ? await threadOf(api, address, { number, threadId }, signal) : null;
       const on = thread?.commentAnchor;
-      const [path, line] = on === undefined ? [told, toldLine] : [on.path ?? null, on.line ?? null];
+      const [path, line] = on === undefined ? [givenPath, givenLine] : [on.path ?? null, on.line ?? null];
       if (path === null) return null;
       const file = path.split("/").map(encodeURIComponent).join("/");
       const answer = await call(address, "GET", `/pull-requests/${number}/diff/${file}?withComments=false`, signal);
@@ -126,7 +126,7 @@ export function createDataCenterFeedback(api: DataCenter): Feedback {
       const listed = all.map(({ id, author, text }) => ({ id: String(id), author: author?.name ?? null, text }));
       return earlierIn(listed, commentId);
     },
-    // It has no CI of its own.
+    // It has no CI.
     readLogEnd: () => Promise.resolve(null),
     async mayWrite(address, { id, login }, signal) {
       const { project, slug } = repositoryPlaceOf(webUrl, address);
@@ -194,7 +194,7 @@ function post(
   return postOnce({ host, find, read, send }, comment, signal);
 }
 
-/** A task is resolved by its state, any other thread as a thread, which servers that can't do it don't tell of. */
+/** A task is resolved by its state, any other thread as a thread; servers that can't do that do not report threads. */
 async function resolve(
   { host, call }: DataCenter,
   address: RepositoryAddress,
@@ -213,14 +213,14 @@ async function resolve(
     const body = { version, ...(isTask ? { state: "RESOLVED" } : { threadResolved: true }) };
     const changed = await call(address, "PUT", path, signal, { body });
     if (changed.status === 200) return true;
-    // Somebody changed it since it was read.
+    // It was changed since it was read.
     if (changed.status !== 409 || attempt === resolveAttempts) throw refusedBy(host, changed, "resolution of a thread");
   }
 }
 
 /**
- * The thread of a comment, with what it is on. A comment by itself does not tell: it has no anchor, and its parent is missing in answers
- * (https://jira.atlassian.com/browse/BSERV-20114). The activity that begins with it is that of its thread.
+ * The thread of a comment, with what it is on. A comment does not say it: it has no anchor, and its parent is missing
+ * in answers (https://jira.atlassian.com/browse/BSERV-20114). The activity that begins with it is that of its thread.
  */
 async function threadOf(
   { host, call }: DataCenter,

@@ -12,7 +12,7 @@ interface DataCenter {
 }
 
 /**
- * Makes a fork in the personal project of the token's user, or finds the one that there is, and waits until it has branches.
+ * Makes a fork in the personal project of the token's user, or finds the existing one, and waits until it has branches.
  * @throws SessionError repository_access_denied if the server makes none, forge_unavailable if it takes too long
  */
 export async function forkOnDataCenter(

@@ -1,7 +1,7 @@
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../../domain/repositories/repository.ts";
 import { pathOn } from "../serves.ts";
 
-/** Where a repository is on a server: in a project, or in the project `~user` of a person. */
+/** The place of a repository on a server: in a project, or in the project `~user` of a person. */
 export interface RepositoryPlace {
   readonly project: string;
   readonly slug: string;
@@ -31,7 +31,7 @@ export function pagesOf(webUrl: string, { project, slug }: RepositoryPlace): str
   return `${webUrl}/${home}/repos/${slug}`;
 }
 
-/** The address from which git fetches; null if the names are none of a repository. */
+/** The address from which git fetches; null if the names are not of a repository. */
 export function cloneAddressOf(webUrl: string, { project, slug }: RepositoryPlace): RepositoryAddress | null {
   const address = parseRepositoryUrl(`${webUrl}/scm/${project}/${slug}.git`);
   return isAddressProblem(address) ? null : address;

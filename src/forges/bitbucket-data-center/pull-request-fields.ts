@@ -25,7 +25,7 @@ export async function addOnDataCenter(
       if (read.status !== 200) throw refusedBy(host, read, field);
       const { version, title, description, draft, reviewers = [] } = read.body as PullRequest;
       if (reviewers.some(({ user }) => user.name?.toLowerCase() === name.toLowerCase())) return null;
-      // Whoever is not sent is no reviewer any more.
+      // A reviewer who is not sent is removed.
       const known = reviewers.map(({ user }) => ({ user: { name: user.name } }));
       const more = { ...(description != null && { description }), ...(draft !== undefined && { draft }) };
       const body = { version, title, ...more, reviewers: [...known, { user: { name } }] };

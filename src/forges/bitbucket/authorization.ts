@@ -13,8 +13,9 @@ export function authorizationOf({ token, username }: Settings): Record<string, s
 }
 
 /**
- * What git gets. For API tokens it has a name of its own instead of the e-mail address
- * (https://support.atlassian.com/bitbucket-cloud/docs/using-api-tokens/); a name that is no address is that of an account itself.
+ * The credentials for git. API tokens need a fixed name instead of the e-mail address
+ * (https://support.atlassian.com/bitbucket-cloud/docs/using-api-tokens/); a name that is no address is that of an
+ * account itself.
  */
 export function gitCredentialsOf({ token, username }: Settings): GitCredentials | null {
   if (token === undefined) return null;

@@ -193,8 +193,8 @@ export function createBitbucket(settings: BitbucketSettings): Forge {
   }
 
   /**
-   * Whether an open pull request goes together with its target. Bitbucket answers with the address of the list of conflicts, which it
-   * tells to access tokens and to OAuth's, and not to API tokens.
+   * Whether an open pull request can be merged into its target. Bitbucket answers with the address of the list of
+   * conflicts, which it shows to access tokens and OAuth tokens, and not to API tokens.
    */
   async function readMergeable(
     address: RepositoryAddress,
@@ -220,7 +220,7 @@ export function createBitbucket(settings: BitbucketSettings): Forge {
     const once = isNeeded ? {} : onlyALook;
     const path = pathOn(webUrl, address);
     const query = new URLSearchParams({ q: `repository.full_name = ${queryText(path)}` });
-    // An access token belongs to nobody, and there is no call for what it may.
+    // An access token has no user, and there is no call for its rights.
     const isAccount = token !== undefined && username !== undefined;
     const [repository, own] = await Promise.all([
       call(address, "GET", "", signal, once),
@@ -292,7 +292,7 @@ export function createBitbucket(settings: BitbucketSettings): Forge {
       const before = answer.body as PullRequest;
       const text = edit(withCommentMarks(textOf(before)), toPullRequest(before).state);
       if (text === null) return;
-      // Whoever is not sent is no reviewer any more, and a title is required.
+      // A reviewer who is not sent is removed, and a title is required.
       const reviewers = before.reviewers?.flatMap(({ uuid }) => (uuid === undefined ? [] : [{ uuid }])) ?? [];
       const body = { title: before.title, description: withReferenceMarks(text), reviewers };
       const changed = await call(address, "PUT", `${names.path}/${number}`, signal, { body });

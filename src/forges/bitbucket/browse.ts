@@ -28,7 +28,7 @@ const workspacesAtMost = 5;
 /** Folders within folders that one question lists. */
 const depth = 20;
 
-/** Looks through Bitbucket Cloud (https://developer.atlassian.com/cloud/bitbucket/rest/), which filters by itself. */
+/** Looks through Bitbucket Cloud (https://developer.atlassian.com/cloud/bitbucket/rest/), which filters on its side. */
 export function browseBitbucket(
   host: string,
   { ask, call }: { readonly ask: Ask; readonly call: RepositoryCall },
@@ -111,7 +111,7 @@ const fileOf = ({ type, path }: { readonly type: string; readonly path: string }
 function repositoryOf({ full_name: name, mainbranch, description, links }: Repository): FoundRepository {
   const address = links.clone.find((link) => link.name === "https")?.href ?? `https://bitbucket.org/${name}.git`;
   const url = new URL(address);
-  // It names whoever asks.
+  // It has the name of the requesting user.
   url.username = "";
   return { name, url: url.href, defaultBranch: mainbranch?.name ?? null, description };
 }

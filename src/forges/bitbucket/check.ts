@@ -53,7 +53,7 @@ const scopes: readonly Scope[] = [
     essential: false,
   },
 ];
-/** Bitbucket does not say whose an API token is without it. Access tokens belong to nobody, and have no forks. */
+/** Bitbucket does not name an API token's user without it. Access tokens have no user, and no forks. */
 const ownAccount: Scope = {
   name: "account",
   includedIn: ["account:write"],
@@ -67,7 +67,7 @@ const refusalSchema = z
   .object({ error: z.object({ detail: z.object({ granted: z.array(z.string()) }) }) })
   .transform(({ error }) => error.detail.granted);
 
-/** A repository that is not there, so that nothing is said of any: the scopes are looked at first. */
+/** A repository that does not exist, so that none is touched: Bitbucket checks the scopes first. */
 const nowhere = "/repositories/offstage-scope-check/none/pullrequests";
 
 /**
@@ -117,13 +117,13 @@ function grantedIn({ headers, body }: ForgeAnswer): readonly string[] | null {
   return refusalSchema.safeParse(body).data ?? null;
 }
 
-/** Whether it is how the API answers about a repository that is not there, or for a lack of scopes. */
+/** Whether it is the API's answer about a repository that does not exist, or for a lack of scopes. */
 function isOfApi(answer: ForgeAnswer): boolean {
   const { error } = (answer.body ?? {}) as { readonly error?: unknown };
   return grantedIn(answer) !== null || (answer.status === 404 && typeof error === "object");
 }
 
-/** What is missing of a scope, in the names that the token's kind has. */
+/** The problem of a missing scope, in the names of the token's kind. */
 function lackOf(
   { name, includedIn, ofApiTokens, why, essential }: Scope,
   granted: readonly string[],

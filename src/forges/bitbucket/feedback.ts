@@ -117,7 +117,7 @@ export function createBitbucketFeedback(api: BitbucketApi): Feedback {
       const { source, destination } = (answer.body ?? {}) as PullRequestCommits;
       const [from, into] = [source?.commit?.hash, destination?.commit?.hash];
       if (line === null || from === undefined || into === undefined) return { path, line, hunk: null };
-      // What merging the first into the second would change.
+      // The changes of merging the first into the second.
       const query = new URLSearchParams({ path, topic: "true" });
       const diff = await readLog(address, `/diff/${from}..${into}?${query.toString()}`, mostOfDiff, signal);
       return { path, line, hunk: diff === null ? null : hunkTo(readHunks(diff), line) };

@@ -15,7 +15,7 @@ interface Bitbucket {
 }
 
 /**
- * Makes a fork in the workspace of the token's user, or finds the one that there is, and waits until it has branches
+ * Makes a fork in the workspace of the token's user, or finds the existing one, and waits until it has branches
  * (https://developer.atlassian.com/cloud/bitbucket/rest/api-group-repositories/, Fork a repository).
  * @throws SessionError repository_access_denied if Bitbucket makes none, forge_unavailable if it takes too long
  */

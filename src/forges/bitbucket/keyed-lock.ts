@@ -1,10 +1,10 @@
-/** Lets one piece of work for a key be under way, and the others wait for it. */
+/** A lock by key: one piece of work for a key runs at a time, and the others wait. */
 export interface KeyedLock {
   /** @throws whatever `work` throws, and the signal's reason */
   run<Result>(key: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result>;
 }
 
-/** Makes one; it forgets a key once nobody waits for it. */
+/** Makes one; it drops a key once there is no waiter. */
 export function createKeyedLock(): KeyedLock {
   const last = new Map<string, Promise<void>>();
   return {

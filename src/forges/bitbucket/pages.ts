@@ -19,8 +19,8 @@ interface Asked {
 }
 
 /**
- * Reads a list page by page. Of the address of the next page only the query is taken: it is asked for where the first one was, so
- * that no answer leads the credential to another server.
+ * Reads a list page by page. Only the query of the next page's address is used: it is requested at the first one's
+ * address, so that no answer leads the credential to another server.
  * @returns the items of each page; a `ForgeAnswer` if a page could not be had
  */
 export async function* readPages(

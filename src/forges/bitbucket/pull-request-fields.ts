@@ -11,7 +11,9 @@ interface PullRequest {
   readonly reviewers?: readonly { readonly uuid?: string; readonly account_id?: string }[];
 }
 
-/** Reviewers, by the ids of their accounts: Bitbucket Cloud finds nobody by name. It has no labels and no assignees. */
+/**
+ * Reviewers, by the ids of their accounts: Bitbucket Cloud finds no account by name. It has no labels and no assignees.
+ */
 export async function addOnBitbucket(
   { host, call }: { readonly host: string; readonly call: RepositoryCall },
   address: RepositoryAddress,
@@ -29,10 +31,10 @@ export async function addOnBitbucket(
   await addEach(host, addition, async (name) => {
     const isUuid = /^\{[0-9a-f-]{36}\}$/iu.test(name);
     if (!isUuid && !/^(?:[0-9a-f]{24}|\d+:[\w-]+)$/iu.test(name))
-      return "Bitbucket finds nobody by name: give the account's UUID in braces, or its account id";
+      return "Bitbucket finds no account by name: give the account's UUID in braces, or its account id";
     const account = isUuid ? { uuid: name } : { account_id: name };
     if (reviewers.some((each) => each.uuid === name || each.account_id === name)) return null;
-    // Whoever is not sent is no reviewer any more, and a title is required.
+    // A reviewer who is not sent is removed, and a title is required.
     const known = reviewers.flatMap(({ uuid }) => (uuid === undefined ? [] : [{ uuid }]));
     const body = { title, description, reviewers: [...known, account] };
     const answer = await call(address, "PUT", path, signal, { body });

@@ -7,7 +7,7 @@ export interface Repository {
   readonly parent?: { readonly full_name?: string } | null;
 }
 
-/** What somebody may do with a repository: the fields used of a `repository_permission`. */
+/** A user's rights on a repository: the fields used of a `repository_permission`. */
 export interface RepositoryPermission {
   readonly permission?: string;
   readonly user?: { readonly uuid?: string; readonly account_id?: string };
@@ -15,8 +15,8 @@ export interface RepositoryPermission {
 }
 
 /**
- * What Bitbucket Cloud tells of the rights on a repository. Each has pull requests, and none can be archived.
- * @param permission the token's user's; null: Bitbucket does not tell it, as to access tokens, which belong to nobody
+ * The rights on a repository that Bitbucket Cloud reports. Each has pull requests, and none can be archived.
+ * @param permission the token's user's; null: Bitbucket does not report it, as for access tokens, which have no user
  */
 export function bitbucketAccess(
   { fork_policy: policy }: Repository,
@@ -30,7 +30,7 @@ export function bitbucketAccess(
     hasPullRequests: true,
     mayChangeWorkflows: null,
     mayFork: !isAccount || policy === "no_forks" ? false : null,
-    // Who administers the repository alone can read its branch restrictions.
+    // Only administrators of the repository can read its branch restrictions.
     rules: [],
   };
 }

@@ -3,7 +3,7 @@ import type { ForgeKind } from "../../domain/repositories/repository.ts";
 import type { ForgeSettings } from "../forge.ts";
 import { serverOf } from "../forges.ts";
 
-/** Where an account of a person's is, and where its credential goes. */
+/** The forge of a person's account, and the address to which its credential is sent. */
 export interface AccountPlace {
   readonly kind: ForgeKind;
   readonly webUrl: string;
@@ -18,8 +18,8 @@ export interface KnownForge {
 }
 
 /**
- * The place of an account at an address: the kind of forge and its API are those of the forge that is known there, so that nobody names
- * them twice, and differently.
+ * The place of an account at an address: the kind of forge and its API are those of the forge that is known there, so
+ * that they are never named twice, and differently.
  * @param webUrl of a server, or of one owner on it
  * @returns why there is none, as a part of a sentence
  */

@@ -47,20 +47,22 @@ export async function checkAccount(
 ): Promise<ConnectionCheck> {
   const given = credential instanceof Error ? credential : { type: "token" as const, ...credential };
   const { account, accountId = null, problems } = await checkConnection(place, given, { ...options, configured: [] });
-  const told = problems.filter(({ missing }) => !needs[place.kind].unneeded.test(missing)).map(inWordsOf(place.kind));
-  const isUnknown = account === null && !told.some(({ essential }) => essential);
-  return { account, accountId, problems: isUnknown ? [...told, nobodys] : told };
+  const relevant = problems
+    .filter(({ missing }) => !needs[place.kind].unneeded.test(missing))
+    .map(inWordsOf(place.kind));
+  const isUnknown = account === null && !relevant.some(({ essential }) => essential);
+  return { account, accountId, problems: isUnknown ? [...relevant, notUsers] : relevant };
 }
 
 /**
- * Whether a check found out about the token itself: the forge said whose it is, or refused it. A forge that is away, or whose address
- * answers as something else, says nothing of it.
+ * Whether a check found out about the token itself: the forge named its user, or refused it. A forge that does not
+ * answer, or an address that is no forge's, proves nothing about it.
  */
 export function isAboutToken({ account, problems }: ConnectionCheck): boolean {
   return account !== null || problems.some(({ missing }) => missing === "a valid token");
 }
 
-const nobodys: ConnectionProblem = {
+const notUsers: ConnectionProblem = {
   missing: "whose the token is",
   why: "The forge does not say it, as of a token that belongs to a repository or a project.",
   remedy: "Send a personal access token.",

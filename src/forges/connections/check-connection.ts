@@ -75,7 +75,7 @@ export async function checkConnection(
   }
 }
 
-/** What the forge said of itself, such that it can be stored and shown: bounded, and with no link to another server. */
+/** A forge's answers in a form that can be stored and shown: bounded, and without links to another server. */
 function storable(check: ConnectionCheck, webUrl: string): ConnectionCheck {
   const { account, accountName, installUrl = null } = check;
   const isLink =

@@ -40,11 +40,14 @@ export interface OrganizationForges {
    * same length by the organization's own.
    */
   of(organizationId: string): Promise<OwnForges>;
-  /** Lets the next call read the organization's connections again. @param organizationId "": those of all */
+  /**
+   * Drops the cached connections of the organization, so that the next call reads them again. @param organizationId "":
+   * those of all
+   */
   forget(organizationId: string): void;
 }
 
-/** What the forges of organizations are made of. */
+/** Options of the forges of organizations. */
 export interface OrganizationForgesOptions {
   /** The operator's. */
   readonly configured: readonly ForgeSettings[];
@@ -80,7 +83,7 @@ export function createOrganizationForges(options: OrganizationForgesOptions): Or
         const known = adapters.get(connection.id);
         if (known?.revision === connection.revision) return known.forge;
         const forge = connectedForge(connection, options);
-        // What could not be opened may be once the master key is back, with the same revision.
+        // A credential that could not be decrypted may be once the master key is back, with the same revision.
         if (!(connection.credential instanceof Error)) {
           adapters.set(connection.id, { revision: connection.revision, forge });
         }

@@ -1,4 +1,4 @@
-/** A line of a hunk, with its number on either side; null: it is not there. */
+/** A line of a hunk, with its number on either side; null: not on that side. */
 export interface HunkLine {
   readonly text: string;
   readonly sign: " " | "+" | "-";

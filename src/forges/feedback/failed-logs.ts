@@ -1,7 +1,7 @@
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { EndedCheck, Feedback } from "./feedback.ts";
 
-/** Of a check the logs of so many jobs are read, each to so many bytes of its end. */
+/** Most jobs of a check whose logs are read, and most bytes from the end of each. */
 const most = { jobs: 5, bytes: 8_192 } as const;
 
 /**

@@ -11,7 +11,7 @@ import { refusedBy, wordsOf } from "../http/refusal.ts";
 
 /** A comment to post once. */
 export interface NewComment {
-  /** Of this comment alone, and not known to anybody before it is posted: a random UUID. */
+  /** Unique to this comment, and secret until it is posted: a random UUID. */
   readonly key: string;
   /** Markdown. */
   readonly text: string;
@@ -27,7 +27,7 @@ export interface ForgeComment {
   readonly idScope?: IdScope;
 }
 
-/** Somebody, by the forge's stable id and the present name. */
+/** A person, by the forge's stable id and the current name. */
 export interface Person {
   readonly id: string;
   readonly login: string;
@@ -87,23 +87,23 @@ export interface Feedback {
    */
   failedJobs?(address: RepositoryAddress, check: EndedCheck, signal: AbortSignal): Promise<readonly CiJob[]>;
   /**
-   * What a comment on a pull request is on. Omitted: deliveries of this forge say it whole.
+   * The place of a comment on a pull request. Omitted: deliveries of this forge have all of it.
    * @returns null if it is on no lines, or they are gone
    */
   readPlace?(address: RepositoryAddress, comment: DeliveredComment, signal: AbortSignal): Promise<CommentPlace | null>;
   /**
-   * What was said before a comment, the oldest first: in its thread, or in the conversation if it is in none, as far as the forge lists
-   * that. At most 30, each cut to 4,000 characters; none if it is the first, or gone.
+   * Earlier comments, the oldest first: in a comment's thread, or in the conversation if it is in none, as far as the
+   * forge lists them. At most 30, each cut to 4,000 characters; none if it is the first, or gone.
    */
   readThread(address: RepositoryAddress, comment: AnsweringComment, signal: AbortSignal): Promise<readonly Earlier[]>;
   /**
-   * The parents of a commit; none if there is no such commit. Omitted: whatever this forge tells of checks names commits of branches, and
-   * none that it made of them.
+   * The parents of a commit; none if there is no such commit. Omitted: this forge's checks are of commits of branches,
+   * never of merges that it made.
    */
   parentsOf?(address: RepositoryAddress, sha: string, signal: AbortSignal): Promise<readonly string[]>;
   /**
-   * Whether a person may write to the repository now. False also for somebody else who has the name by now.
-   * @returns null if the forge does not tell this token
+   * Whether a person may write to the repository now. False also if another account has the name by now.
+   * @returns null if the forge does not show it to this token
    */
   mayWrite(address: RepositoryAddress, person: Person, signal: AbortSignal): Promise<boolean | null>;
 }
@@ -123,16 +123,16 @@ export interface ListedComment extends Omit<Earlier, "text"> {
 }
 
 /**
- * Most comments that are told of what was said before, and most characters of each; and most pages of 100, the newest first, in which they are
- * looked for.
+ * Most earlier comments that a prompt gets, and most characters of each; and most pages of 100, the newest first, in
+ * which they are searched for.
  */
 export const mostEarlier = { comments: 30, characters: 4_000, pages: 5 };
 
 const byNumber = new Intl.Collator("en", { numeric: true });
 
 /**
- * What of a thread was said before one of its comments. A list that lags may have later ones and not this one: forges number comments in
- * their order.
+ * The comments of a thread before one of them. A list that lags may have later ones and not this one: forges number
+ * comments in their order.
  * @param thread the oldest first
  */
 export function earlierIn(thread: readonly ListedComment[], commentId: string): Earlier[] {
@@ -181,17 +181,17 @@ const looking = { fromMs: 500, toMs: 4_000, jitter: 0.5 };
 /** By how much a forge's clock may differ from ours, in ms. */
 const clockMs = 5 * 60_000;
 
-/** What differs between the forges. */
+/** The differences between the forges. */
 interface CommentApi {
   readonly host: string;
-  /** Looks for the comment with the key. */
+  /** Searches for the comment with the key. */
   readonly find: () => Promise<ForgeComment | null>;
   /** Asks for it, whose answer is 201 if it was posted. */
   readonly send: (body: string) => Promise<ForgeAnswer>;
   readonly read: (body: unknown) => ForgeComment;
 }
 
-/** Looks, asks, and looks again if the answer is lost: see `Feedback`. */
+/** Searches, posts, and searches again if the answer is lost: see `Feedback`. */
 export async function postOnce(
   { host, find, send, read }: CommentApi,
   { key, text }: NewComment,
@@ -281,7 +281,9 @@ function notTaken(reason: string): SessionError {
   return new SessionError({ code: "pull_request_refused", reason, retryable: false, remedy });
 }
 
-/** What a forge says to one name: null if it took it. @throws SessionError if that is about the token, or the repository */
+/**
+ * A forge's refusal of one name; null if it took it. @throws SessionError if that is about the token, or the repository
+ */
 export function wordsIfRefused(
   host: string,
   answer: ForgeAnswer,

@@ -60,7 +60,7 @@ function isTooLarge(error: unknown): boolean {
   return cause?.code === answerTooLarge;
 }
 
-/** Where the forge says that the log is; not over plain http if the forge is asked by https. */
+/** The log's address as the forge gives it; not over plain http if the forge is asked by https. */
 function addressIn({ status, headers }: Response, url: string): URL | null {
   const location = headers.get("location");
   if (status < 300 || status >= 400 || location === null) return null;

@@ -3,12 +3,12 @@
 // definition that nothing refers to is shown by neither, nor by any CommonMark (section 4.7). It can't interrupt a paragraph, so there is an
 // empty line on both of its sides.
 
-/** What stands in a mark, such as `offstage session=… commit=…` and `/offstage`; no bracket, which would end it. */
+/** The content of a mark, such as `offstage session=… commit=…` and `/offstage`; no bracket, which would end it. */
 const content = String.raw`\/?offstage\b[^()<>\n\r]*`;
 const commentMark = new RegExp(`<!-- (${content}) -->`, "gu");
 const referenceMark = new RegExp(String.raw`(?:\r?\n){0,2}^\[\/\/\]: # \((${content})\)[ \t]*$(?:\r?\n){0,2}`, "gmu");
 const commentsKey = new RegExp(String.raw`^\[\/\/\]: # \((offstage comment=[^()<>\n\r]*)\)[ \t]*$`, "gmu");
-/** What an agent may write, who knows how ours look. */
+/** A forged mark by an agent, which knows the form of ours. */
 const forged = /\[\/\/\]: # \((?=\/?offstage)/gu;
 
 /** A text with our marks, which are HTML comments, as Bitbucket gets it: with marks that it does not show. */
@@ -22,7 +22,10 @@ export function withCommentMarks(text: string): string {
   return text.replaceAll(referenceMark, "<!-- $1 -->");
 }
 
-/** A comment of Bitbucket with its mark as an HTML comment. Its lines stay what they are, since the mark must have one of its own. */
+/**
+ * A comment of Bitbucket with its mark as an HTML comment. Its lines stay what they are, since the mark must have its
+ * own line.
+ */
 export function commentWithMark(text: string): string {
   return text.replaceAll(commentsKey, "<!-- $1 -->");
 }

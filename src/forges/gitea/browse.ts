@@ -76,7 +76,7 @@ export function browseGitea(
 }
 
 /**
- * The pages of one list, of which each says whether it is the last: by its length nobody can tell.
+ * The pages of one list, of which each says whether it is the last: its length does not show that.
  * @param listIn the items in an answer's body
  */
 function byHeaders<Raw, Item>(listIn: (body: unknown) => readonly Raw[], itemOf: (raw: Raw) => Item) {

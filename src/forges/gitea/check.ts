@@ -26,8 +26,8 @@ const scopes = {
 } as const;
 
 /**
- * A repository that is not there, so that nothing can be changed in it: Gitea looks at a token's scopes before it looks for the
- * repository, and answers 403 for a scope and 404 for the repository.
+ * A repository that does not exist, so that nothing can be changed in it: Gitea checks a token's scopes before it
+ * searches for the repository, and answers 403 for a scope and 404 for the repository.
  */
 const nowhere = "/repos/offstage-scope-check/none";
 

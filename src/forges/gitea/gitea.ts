@@ -84,8 +84,8 @@ export function createGitea(settings: GiteaSettings): Forge {
     readLogEnd(`${settings.apiUrl}/repos/${pathOn(settings.webUrl, address)}${path}`, { headers, bytes, signal });
 
   /**
-   * Asks for the pull request of the branches first. Of several the forge names any, so a closed one is no answer to whether there
-   * is a newer one.
+   * Asks for the pull request of the branches first. The forge names any of several, so a closed one does not show
+   * whether there is a newer one.
    */
   async function list(address: RepositoryAddress, asked: Branches, signal: AbortSignal): Promise<ForgePullRequest[]> {
     const from = asked.from === undefined ? undefined : { ...asked.from, path: pathOn(settings.webUrl, asked.from) };

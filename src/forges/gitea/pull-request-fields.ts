@@ -26,7 +26,7 @@ export async function addOnGitea(
   if (field === "labels") {
     const answer = await call(address, "POST", `/issues/${number}/labels`, signal, { body: { labels: names } });
     expectStatus(host, answer, [200], field);
-    // What the repository does not have is left out without a word.
+    // Gitea silently drops labels that the repository does not have.
     const set = new Set((answer.body as readonly Label[]).map(({ name = "" }) => name.toLowerCase()));
     const left = names.filter((name) => !set.has(name.toLowerCase()));
     requireTaken(
@@ -42,7 +42,7 @@ export async function addOnGitea(
   }
   const read = await call(address, "GET", pull, signal);
   if (read.status !== 200) throw refusedBy(host, read, field);
-  // Whoever is not sent is not assigned any more.
+  // An assignee who is not sent is removed.
   const assigned = ((read.body as PullRequest).assignees ?? []).flatMap(({ login }) => login ?? []);
   await addEach(host, addition, async (name) => {
     if (assigned.some((login) => login.toLowerCase() === name.toLowerCase())) return null;

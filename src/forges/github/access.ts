@@ -19,7 +19,7 @@ interface Rule {
   readonly parameters?: { readonly operator?: string; readonly pattern?: string };
 }
 
-/** Rules that may refuse a push to a branch of its own; the others are about its deletion, history and merge. */
+/** Rules that may refuse a push to a session's branch; the others are about its deletion, history and merge. */
 const rulesOfPushes: ReadonlySet<string> = new Set([
   "creation",
   "update",
@@ -37,7 +37,7 @@ const rulesOfPushes: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What GitHub tells of the rights on a repository.
+ * The rights on a repository that GitHub reports.
  * @param rules the answer on the rules of the work branch, which not every server and plan has
  * @param granted the permissions of the App's token; null: a token is used
  */

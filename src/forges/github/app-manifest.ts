@@ -3,15 +3,15 @@ import { callForge } from "../http/http.ts";
 import { wordsOf } from "../http/refusal.ts";
 import { appEvents, appPermissions } from "./check.ts";
 
-/** What an App is registered with. */
+/** The settings with which an App is registered. */
 export interface AppToRegister {
   /** At most 34 characters, and no other App's on the server. */
   readonly name: string;
   /** Offstage's own address. */
   readonly publicUrl: string;
-  /** Where the App delivers its events. */
+  /** The address to which the App delivers its events. */
   readonly hookUrl: string;
-  /** Where GitHub sends the browser with the code, once the App is registered. */
+  /** The address to which GitHub redirects the browser with the code, once the App is registered. */
   readonly redirectUrl: string;
 }
 

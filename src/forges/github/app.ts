@@ -39,8 +39,8 @@ const sameClockMs = 30_000;
 const apiVersion = "2022-11-28";
 
 /**
- * Sends requests as a GitHub App, each with a token of its own. If GitHub refuses one, and says that it is another time there, this
- * machine's clock is off: the token is signed by GitHub's time from then on.
+ * Sends requests as a GitHub App, each with its own token. If GitHub refuses one, and its clock differs, this machine's
+ * clock is off: the token is signed by GitHub's time from then on.
  * @throws UnusableKey
  */
 export function createAppCall(app: GitHubApp, apiUrl: string): AppCall {

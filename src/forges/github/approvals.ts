@@ -16,9 +16,9 @@ interface PullRequestRule {
 type Protection = Partial<Pick<components["schemas"]["branch-protection"], "required_pull_request_reviews">>;
 
 /**
- * What GitHub tells of who may approve pull requests into a branch.
+ * GitHub's rules for who may approve pull requests into a branch.
  * @param rules the answer on the rulesets' rules of the branch, which not every server and plan has
- * @param protection the answer on its classic protection, which GitHub tells administrators alone
+ * @param protection the answer on its classic protection, which GitHub shows only to administrators
  * @returns null if no approval is asked for, or GitHub does not say
  */
 export function gitHubApprovals(
@@ -49,7 +49,7 @@ export function gitHubApprovals(
   return {
     excludesPusher: all.some(({ lastPush }) => lastPush),
     excludesAuthor: null,
-    // On GitHub nobody can approve what they opened.
+    // On GitHub no author can approve their own pull request.
     excludesEveryAuthor: true,
     pushDismisses: all.some(({ dismisses }) => dismisses),
   };

@@ -41,7 +41,7 @@ function itemsOf<Item extends z.ZodType>(schema: Item, body: unknown): z.infer<I
 
 type Ask = (method: "GET" | "POST", path: string, body?: unknown) => Promise<ForgeAnswer>;
 
-/** What an App, or a fine-grained token, must have, and what for. */
+/** A permission that an App or a fine-grained token needs, with its purpose. */
 interface Permission {
   readonly name: string;
   /** As GitHub's pages write it. */
@@ -162,7 +162,7 @@ function refused(missing: string, why: string, remedy: string): ConnectionCheck 
   return { account: null, problems: [{ missing, why, remedy, essential: true }] };
 }
 
-/** What an answer means that is not the expected one to "who am I?". */
+/** The check's result for an unexpected answer to "who am I?". */
 function notKnown({ status, body }: ForgeAnswer, what: string): ConnectionCheck {
   if (status === 401 || status === 403) {
     return refused(`a valid ${what}`, `GitHub refused it: ${wordsOf(body)}.`, `Make a new ${what} and send it.`);
@@ -199,8 +199,8 @@ function classicProblems(header: string): ConnectionProblem[] {
 }
 
 /**
- * GitHub tells nobody what a fine-grained token may. So it is asked for what can't be done because the request lacks all of its
- * fields: 422 says that the token might have done it, 403 that it might not. Nothing is made.
+ * GitHub has no call for the rights of a fine-grained token. So the check sends requests without any of their fields,
+ * which can't succeed: 422 means that the token has the right, 403 that it lacks it. Nothing is made.
  */
 async function fineGrainedProblems(ask: Ask): Promise<ConnectionProblem[]> {
   const remedy = "Add the permission in GitHub's settings of the token.";
@@ -239,10 +239,10 @@ async function fineGrainedProblems(ask: Ask): Promise<ConnectionProblem[]> {
   return problems;
 }
 
-/** GitHub tells of a token that ends when it does. */
+/** GitHub reports the end of a token that expires. */
 function endsSoon(headers: Headers): ConnectionProblem[] {
-  const told = headers.get("github-authentication-token-expiration");
-  const at = told === null ? Number.NaN : Date.parse(told.replace(" UTC", "Z").replace(" ", "T"));
+  const expiration = headers.get("github-authentication-token-expiration");
+  const at = expiration === null ? Number.NaN : Date.parse(expiration.replace(" UTC", "Z").replace(" ", "T"));
   if (!(at - Date.now() < soonMs)) return [];
   const missing = `a token that lives longer than until ${new Date(at).toISOString().slice(0, 10)}`;
   const why = "From then on GitHub refuses it, and sessions fail.";
@@ -302,7 +302,7 @@ async function installationProblems(
         },
       ];
     }
-    // What the App itself lacks is reported once.
+    // The App's own missing permissions are reported once.
     return missingOf(given, "", "")
       .filter(({ missing }) => !missingOf(app, "", "").some((problem) => problem.missing === missing))
       .map((problem) => ({

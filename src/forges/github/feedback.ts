@@ -99,7 +99,7 @@ const listedComment = ({ id, user, body }: Comment): ListedComment => ({
 /**
  * The newest comments of a list, the oldest of them first: page by page from its newest one on, of which there may be but a single comment,
  * until they are enough.
- * @param list.isNewestFirst whether the list can begin with the newest; if not, its first page tells which one is the last
+ * @param list.isNewestFirst whether the list can begin with the newest; if not, its first page names the last one
  */
 async function newest(
   { host, call }: GitHubApi,

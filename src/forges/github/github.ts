@@ -59,8 +59,8 @@ export function createGitHub(settings: GitHubSettings): Forge {
   }
 
   /**
-   * Sends a request with a token. GitHub does not know an App's new one everywhere at once: its 401 is waited out for a few seconds.
-   * One that it has forgotten is made anew once.
+   * Sends a request with a token. GitHub does not know an App's new one everywhere at once: its 401 is waited out for a
+   * few seconds. One that it has forgotten is replaced once.
    */
   async function send(
     address: RepositoryAddress,
@@ -111,7 +111,7 @@ export function createGitHub(settings: GitHubSettings): Forge {
   /** The lists of what the credential sees: a user's, or that of each installation of the App. */
   async function repositoryLists(signal: AbortSignal): Promise<Ask[]> {
     if (installations === null) {
-      // Nobody's are listed without one: it is no refusal that whoever chooses should read.
+      // Without a token there is no list of a user's repositories, which is no error to show.
       if (settings.token === undefined) return [];
       const own = "/user/repos?affiliation=owner,collaborator,organization_member&sort=pushed&";
       return [(query, asked) => askOnce(own + query, settings.token ?? null, asked)];
@@ -204,7 +204,8 @@ export function createGitHub(settings: GitHubSettings): Forge {
       if (repository.status !== 200) throw refusedBy(host, repository);
       const granted = (await installations?.tokenFor(address, signal))?.permissions ?? null;
       const access = gitHubAccess(repository, rules, { granted, token: settings.token ?? null });
-      // What a fine-grained token may GitHub tells of its user. These requests lack their fields: 422 says that it might have done it.
+      // For a fine-grained token GitHub reports its user's rights. These requests lack their fields: 422 means that the
+      // token has the right.
       const isUncertain = granted === null && access.mayPush === true && !repository.headers.has("x-oauth-scopes");
       if (!isUncertain) return access;
       const trials = ["/git/refs", "/pulls"].map((path) => call(address, "POST", path, signal, { ...once, body: {} }));

@@ -8,7 +8,7 @@ export type GraphQLCall = (
   signal: AbortSignal,
 ) => Promise<ForgeAnswer>;
 
-/** What asks, and whom, for the words of refusals. */
+/** The caller and the server, for error messages. */
 export interface GraphQLApi {
   readonly host: string;
   readonly ask: GraphQLCall;
@@ -23,7 +23,7 @@ export function graphqlUrlOf(apiUrl: string): string {
 }
 
 /**
- * What GraphQL answers. With 200 it may be an error all the same, if it has some (https://spec.graphql.org/October2021/#sec-Errors).
+ * The data of a GraphQL answer. With 200 it may still have errors (https://spec.graphql.org/October2021/#sec-Errors).
  * @param what was asked for, such as `reaction`
  * @throws SessionError if it was refused
  */

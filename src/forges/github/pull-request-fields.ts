@@ -24,13 +24,13 @@ export async function addOnGitHub(
   if (field === "assignees") {
     const answer = await send(`/issues/${number}/assignees`, { assignees: names });
     expectStatus(host, answer, [201], field);
-    // Whoever can't be assigned is left out without a word.
+    // GitHub silently drops accounts that can't be assigned.
     const assigned = new Set((answer.body as Issue).assignees?.map(({ login }) => login.toLowerCase()));
     const left = names.filter((name) => !assigned.has(name.toLowerCase()));
     requireTaken(
       host,
       field,
-      left.map((name) => [name, "left out without a word: nobody who can be assigned"]),
+      left.map((name) => [name, "left out without a word: it can't be assigned"]),
     );
     return;
   }

@@ -42,7 +42,8 @@ interface ListedThreads {
 }
 
 /**
- * Resolves the thread that a comment began: REST names threads by that, GraphQL by ids of its own, which no call for a comment tells.
+ * Resolves the thread that a comment began: REST names threads by that, GraphQL by other ids, which no call for a
+ * comment returns.
  * @param repository as GitHub names it: `owner/name`
  * @throws SessionError if there is no such thread, or it may not be resolved
  */

@@ -5,8 +5,8 @@ import type { Project, ProtectedBranch } from "./project.ts";
 export const developer = 30;
 
 /**
- * What GitLab tells of the rights on a project.
- * @param protectedBranches null: GitLab does not tell them to this token
+ * The rights on a project that GitLab reports.
+ * @param protectedBranches null: GitLab does not show them to this token
  */
 export function gitLabAccess(
   project: Project,
@@ -64,7 +64,10 @@ function isMatch(pattern: string, branch: string): boolean {
   return at <= branch.length - last.length;
 }
 
-/** Whether the rule lets nobody of this role push. False if it may name the user, a group of theirs, or if the role is not known. */
+/**
+ * Whether the rule forbids this role to push. False if it may name the user or a group of theirs, or if the role is not
+ * known.
+ */
 function isShutTo(level: number | null, { push_access_levels: allowed }: ProtectedBranch): boolean {
   if (allowed === undefined) return false;
   return allowed.every(({ access_level: from, user_id: user, group_id: group, deploy_key_id: key }) => {

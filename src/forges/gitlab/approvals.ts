@@ -9,7 +9,7 @@ interface Approvals {
 }
 
 /**
- * What GitLab tells of who may approve merge requests of a project.
+ * GitLab's rules for who may approve merge requests of a project.
  * @returns null if it does not say: only its paid tiers have these settings, and not every role may read them
  */
 export function gitLabApprovals({ status, body }: Pick<ForgeAnswer, "status" | "body">): ApprovalRules | null {

@@ -13,7 +13,7 @@ const pageSize = 100;
 
 /**
  * Looks through GitLab (https://docs.gitlab.com/api/projects/, https://docs.gitlab.com/api/branches/,
- * https://docs.gitlab.com/api/repositories/), which searches by itself.
+ * https://docs.gitlab.com/api/repositories/), which searches on its side.
  */
 export function browseGitLab(
   host: string,

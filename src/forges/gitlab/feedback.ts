@@ -41,7 +41,7 @@ interface Note {
   readonly author?: { readonly username?: string } | null;
   /** `DiffNote`: it is on lines. */
   readonly type?: string | null;
-  /** Whether GitLab wrote it, of what somebody did. */
+  /** Whether GitLab wrote it, about an action. */
   readonly system?: boolean;
   /** Whether not everybody who may read the rest may read it, by its older and its newer name. */
   readonly confidential?: boolean | null;

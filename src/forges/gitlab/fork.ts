@@ -16,7 +16,7 @@ interface GitLab {
 }
 
 /**
- * Makes a fork for the token's user, or finds the one that there is, and waits until GitLab has copied the repository
+ * Makes a fork for the token's user, or finds the existing one, and waits until GitLab has copied the repository
  * (https://docs.gitlab.com/api/project_forks/).
  * @throws SessionError repository_access_denied if GitLab makes none or can't copy it, forge_unavailable if it takes too long
  */

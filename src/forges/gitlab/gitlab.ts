@@ -36,7 +36,7 @@ interface MergeRequest {
   /** Null once the fork is deleted. */
   readonly source_project_id: number | null;
   readonly target_project_id: number;
-  /** The last commit of the merge request; null until GitLab has looked at the branch. */
+  /** The last commit of the merge request; null until GitLab has read the branch. */
   readonly sha: string | null;
   /** Null if it was merged by a fast-forward: the target is at the squashed commit then, or at the last one, perhaps rebased. */
   readonly merge_commit_sha?: string | null;
@@ -110,7 +110,7 @@ export function createGitLab(settings: GitLabSettings): Forge {
       .toSorted((a, b) => b.number - a.number);
   }
 
-  /** Looks for the branch first: GitLab opens a merge request for a branch that it does not know, too. */
+  /** Searches for the branch first: GitLab opens a merge request for a branch that it does not know, too. */
   const open: PullRequestApi["open"] = async (callAs, address, { head, target, from, title, body, draft }, signal) => {
     const source = from ?? address;
     const branch = await callAs(source, "GET", `/repository/branches/${encodeURIComponent(head)}`, signal);

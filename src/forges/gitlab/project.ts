@@ -29,7 +29,7 @@ export interface ProtectedBranch {
 }
 
 interface PushAccess {
-  /** The role that may push, 0 for nobody; of an entry for one user, group or key it says nothing. */
+  /** The role that may push, 0 for none; meaningless in an entry for one user, group or key. */
   readonly access_level: number | null;
   readonly user_id?: number | null;
   readonly group_id?: number | null;

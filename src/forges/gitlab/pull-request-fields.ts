@@ -11,7 +11,7 @@ interface People {
   readonly assignees?: readonly { readonly id?: number }[] | null;
 }
 
-/** What adding needs of GitLab. */
+/** GitLab's part of adding fields. */
 interface Fields {
   readonly host: string;
   readonly call: RepositoryCall;
@@ -21,7 +21,7 @@ interface Fields {
 
 const idFields = { reviewers: "reviewer_ids", assignees: "assignee_ids" } as const;
 
-/** Labels, which GitLab makes if the project has none of the name, and people by their ids. */
+/** Labels, which GitLab makes if the project lacks them, and people by their ids. */
 export async function addOnGitLab(
   { host, call, users }: Fields,
   address: RepositoryAddress,
@@ -47,13 +47,13 @@ export async function addOnGitLab(
   const read = await call(address, "GET", path, signal);
   if (read.status !== 200) throw refusedBy(host, read, field);
   const before = idsIn(read.body, field);
-  // Whoever is not sent is taken off.
+  // An account that is not sent is removed.
   const ids = [...new Set([...before, ...wanted.values()])];
   if (ids.length > before.length) {
     const changed = await change({ [idFields[field]]: ids });
     expectStatus(host, changed, [200], field);
     const now = new Set(idsIn(changed.body, field));
-    // Without a paid plan there is one; whoever can't see the project is left out, too.
+    // Without a paid plan there is one; accounts that can't see the project are left out, too.
     for (const [name, id] of wanted) if (!now.has(id)) refused.push([name, "left out without a word"]);
   }
   requireTaken(host, field, refused);

@@ -1,7 +1,7 @@
 import type { ConnectionCredential } from "../../domain/repositories/connection.ts";
 import type { Reach } from "./reach.ts";
 
-/** What must not be shown of a credential. */
+/** The secrets of a credential, which must not be shown. */
 export function secretsIn(credential: ConnectionCredential | Error): string[] {
   if (credential instanceof Error || credential.type === "configured") return [];
   if (credential.type === "app") return [credential.privateKey];
@@ -28,8 +28,8 @@ export function reachOf(
     refused,
     async fetch(url, init) {
       const answer = await reach.fetch(url, init);
-      const told = await answer.text();
-      const shown = secrets.reduce((words, secret) => words.replaceAll(secret, "[secret]"), told);
+      const body = await answer.text();
+      const shown = secrets.reduce((words, secret) => words.replaceAll(secret, "[secret]"), body);
       const hasBody = shown !== "" && ![204, 205, 304].includes(answer.status);
       return new Response(hasBody ? shown : null, { status: answer.status, headers: answer.headers });
     },

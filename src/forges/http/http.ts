@@ -40,13 +40,13 @@ export interface ForgeRequest {
   readonly takesPage?: ((status: number, text: string) => boolean) | undefined;
 }
 
-/** Of a check of an address and a credential, which says what is wrong with whatever answers there. */
+/** For a check of an address and a credential, which reports any unexpected answer. */
 export const anyAnswer = { takesPage: () => true };
 
-/** Of a request whose answer is not read, and may be empty. */
+/** For a request whose answer is not read, and may be empty. */
 export const emptyAnswer = { takesPage: (_status: number, text: string) => text === "" };
 
-/** Of a look at a repository's rights that need not be answered: work begins all the same. */
+/** For an optional read of a repository's rights: work begins without an answer, too. */
 export const onlyALook = { onceWithinMs: 5_000 };
 
 /** A forge did not answer, or asked to come back later. */
@@ -66,21 +66,21 @@ export class ForgeUnavailable extends SessionError {
   }
 }
 
-/** What went wrong with a request for a reason that passes. */
+/** A passing failure of a request. */
 interface Problem {
   readonly words: string;
   /** How long the forge asked to wait, in ms; null if it did not say. */
   readonly askedMs: number | null;
-  /** Told to the caller if the request is given up; null: any time. */
+  /** The wait reported to the caller if the request is given up; null: it may retry at any time. */
   readonly waitMs: number | null;
   /** Whether the forge may have carried the request out. */
   readonly isOpen: boolean;
 }
 
 /**
- * Calls a forge's API. Temporary errors (5xx, rate limits, no answer) are retried a few times, except after a POST that the
- * forge may have carried out: what was made has to be looked for first. Redirects are not followed, because they would send the
- * token to another address.
+ * Calls a forge's API. Temporary errors (5xx, rate limits, no answer) are retried a few times, except after a POST that
+ * the forge may have carried out: the caller has to search for the result first. Redirects are not followed, because
+ * they would send the token to another address.
  * @throws ForgeUnavailable
  */
 export async function callForge(url: string, request: ForgeRequest): Promise<ForgeAnswer> {
@@ -123,10 +123,11 @@ async function tryCall(url: string, request: ForgeRequest): Promise<ForgeAnswer 
 }
 
 /**
- * What is wrong with an answer that a retry may change; null if it is the forge's last word. GitHub reports rate limits with 403
+ * The problem with an answer that a retry may change; null if the answer is final. GitHub reports rate limits with 403
  * too: the primary one by the remaining requests, others by Retry-After or the message only, which may have status 422
- * (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api). Its GraphQL reports them, and that it took too long
- * itself, with 200 (https://docs.github.com/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api).
+ * (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api). Its GraphQL reports them, and that it
+ * took too long itself, with 200
+ * (https://docs.github.com/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api).
  */
 function problemOf({ status, headers }: Response, body: unknown): Problem | null {
   const askedMs = askedMsOf(headers);
@@ -180,7 +181,7 @@ function parsed(text: string): unknown {
 /** Statuses of success that say that there is no body. */
 const withoutBody: ReadonlySet<number> = new Set([204, 205]);
 
-/** What is wrong with a successful answer whose body is not the API's; null if it is. */
+/** The problem with a successful answer whose body is not the API's; null if it is. */
 function pageProblem(status: number, text: string, body: unknown, { method, takesPage }: ForgeRequest): Problem | null {
   if (status < 200 || status >= 300 || body !== null || withoutBody.has(status)) return null;
   const isTaken = takesPage?.(status, text) ?? (method === "DELETE" && text === "");

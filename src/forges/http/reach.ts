@@ -22,7 +22,7 @@ export function currentReach(): Reach | undefined {
   return reaches.getStore();
 }
 
-/** Lets every request to a forge that the work makes go by this reach. */
+/** Sends every request to a forge that the work makes through this reach. */
 export function withReach<Result>(reach: Reach, work: () => Result): Result {
   return reaches.run(reach, work);
 }

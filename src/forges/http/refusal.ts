@@ -54,8 +54,8 @@ export function isAboutPermission({ status, body }: Refusal): boolean {
 }
 
 /**
- * What is wrong with a connection whose forge does not say whose the token is: the token, or the address.
- * @param api.name of the forge's API as it stands in a sentence
+ * The problem of a connection whose forge does not name the token's user: the token, or the address.
+ * @param api.name of the forge's API as part of a sentence
  * @param api.address of the API, as people write it
  */
 export function notIdentified(
@@ -83,9 +83,9 @@ interface ErrorEntry {
 }
 
 /**
- * The words of a refusal: its message, then each of its errors, which may be texts, have a message, or only name a field and what
- * is wrong with it (`head: invalid`). GitLab's message may be a list of texts, or texts by field, or stand in `error`
- * (https://docs.gitlab.com/api/rest/troubleshooting/). At most 10 errors and 1,000 characters.
+ * The words of a refusal: its message, then each of its errors, which may be texts, have a message, or only name a
+ * field and what is wrong with it (`head: invalid`). GitLab's message may be a list of texts, or texts by field, or be
+ * in `error` (https://docs.gitlab.com/api/rest/troubleshooting/). At most 10 errors and 1,000 characters.
  */
 export function wordsOf(body: unknown): string {
   const inner = bitbucketError(body);
@@ -101,15 +101,15 @@ export function wordsOf(body: unknown): string {
   const named: readonly unknown[] = Array.isArray(errors) ? errors : typeof errors === "string" ? [errors] : [];
   const entries = [...listed, ...named];
   const details = entries.map(wordsOfError).filter((words) => words !== "" && words !== message);
-  const told = details.slice(0, mostErrors);
-  if (details.length > told.length) told.push(`and ${details.length - told.length} more`);
-  const parts = [typeof message === "string" ? message : "", told.join("; ")].filter((part) => part !== "");
+  const shown = details.slice(0, mostErrors);
+  if (details.length > shown.length) shown.push(`and ${details.length - shown.length} more`);
+  const parts = [typeof message === "string" ? message : "", shown.join("; ")].filter((part) => part !== "");
   return parts.length === 0 ? "it gave no reason" : parts.join(": ").slice(0, longestWords).toWellFormed();
 }
 
 /**
- * What Bitbucket Cloud says in its `error`: a message, perhaps with details, and with texts by field, which the message may have already
- * (https://developer.atlassian.com/cloud/bitbucket/rest/intro/#standardized-error-responses).
+ * The content of Bitbucket Cloud's `error`: a message, perhaps with details, and with texts by field, which the message
+ * may have already (https://developer.atlassian.com/cloud/bitbucket/rest/intro/#standardized-error-responses).
  */
 function bitbucketError(body: unknown): { readonly message: string; readonly errors: readonly string[] } | null {
   const { error } = (body ?? {}) as { readonly error?: unknown };
@@ -117,26 +117,26 @@ function bitbucketError(body: unknown): { readonly message: string; readonly err
     Record<string, unknown>
   >;
   if (typeof message !== "string") return null;
-  const told = typeof fields === "object" ? fieldsOf(fields).filter((each) => typeof each === "string") : [];
-  const errors = [...(typeof detail === "string" ? [detail] : []), ...told];
+  const ofFields = typeof fields === "object" ? fieldsOf(fields).filter((each) => typeof each === "string") : [];
+  const errors = [...(typeof detail === "string" ? [detail] : []), ...ofFields];
   return { message, errors: errors.filter((each) => !message.includes(each)) };
 }
 
 /** The entries of a message that is no text: its texts, or `field: text` for each. */
 function fieldsOf(message: object | null): readonly unknown[] {
   if (message === null || Array.isArray(message)) return message ?? [];
-  return Object.entries(message).map(([field, words]) => {
-    const texts: readonly unknown[] = Array.isArray(words) ? words : [words];
-    const told = texts.filter((text) => typeof text === "string").join(", ");
-    return field === "base" ? told : `${field}: ${told}`;
+  return Object.entries(message).map(([field, value]) => {
+    const texts: readonly unknown[] = Array.isArray(value) ? value : [value];
+    const words = texts.filter((text) => typeof text === "string").join(", ");
+    return field === "base" ? words : `${field}: ${words}`;
   });
 }
 
 function wordsOfError(entry: unknown): string {
   if (typeof entry === "string") return entry.slice(0, longestError);
   const { field, code, message } = (entry ?? {}) as ErrorEntry;
-  const told = [field, typeof message === "string" && message !== "" ? message : code];
-  return told
+  const parts = [field, typeof message === "string" && message !== "" ? message : code];
+  return parts
     .filter((part) => typeof part === "string" && part !== "")
     .join(": ")
     .slice(0, longestError);

@@ -31,7 +31,7 @@ export interface CheckedBody {
   readonly streamOptions: (Located<never> & { readonly place: InsertionPoint | null }) | null;
   /** `generationConfig`, if the body has it. */
   readonly outputLimit: (Located<never> & { readonly place: InsertionPoint | null }) | null;
-  /** Whether something is to be cached for an hour, which has a price of its own. */
+  /** Whether something is to be cached for an hour, which has another price. */
   readonly cachesForHour: boolean;
   /** Maximum tokens of its text, without images. */
   readonly textTokens: number;

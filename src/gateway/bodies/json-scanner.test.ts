@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { createJsonScanner, MalformedJsonError, type Scalar } from "./json-scanner.ts";
 
-/** What a listener that follows everything builds of a document that comes in pieces of so many bytes. */
+/** The document that a listener builds from pieces of so many bytes. */
 function read(bytes: Uint8Array, size: number): unknown {
   const holder: unknown[] = [];
   const open: { readonly value: Record<string, unknown> | unknown[]; name: string }[] = [];
@@ -79,19 +79,19 @@ it("takes exactly what is JSON in UTF-8", () => {
 });
 
 it("tells nothing of what is not followed, but that it is JSON", () => {
-  const told: string[] = [];
+  const seen: string[] = [];
   const follow = (document: string) => {
     const scanner = createJsonScanner({
-      key: (name) => void told.push(`key ${name}`),
-      open: (kind, at) => at === 0 && told.push(kind) > 0,
-      close: () => void told.push("close"),
-      scalar: ({ text }) => void told.push(`scalar ${text}`),
+      key: (name) => void seen.push(`key ${name}`),
+      open: (kind, at) => at === 0 && seen.push(kind) > 0,
+      close: () => void seen.push("close"),
+      scalar: ({ text }) => void seen.push(`scalar ${text}`),
     });
     scanner.push(Buffer.from(document));
     scanner.end();
   };
   follow('{"a":[{"b":"c"}],"d":{"e":[1]},"f":2}');
-  expect(told).toEqual(["object", "key a", "key d", "key f", "scalar 2", "close"]);
+  expect(seen).toEqual(["object", "key a", "key d", "key f", "scalar 2", "close"]);
   expect(() => follow('{"a":[{"b":}]}')).toThrow(MalformedJsonError);
 });
 

@@ -66,9 +66,9 @@ const plain = weights.map((weight, byte) =>
   byte < 0x20 || byte > 0x7e || byte === 0x22 || byte === 0x5c ? 0 : weight,
 );
 
-/** What may come next. */
+/** The tokens that may come next. */
 const [VALUE, VALUE_OR_END, KEY, KEY_OR_END, COLON, COMMA_OR_END, END] = [0, 1, 2, 3, 4, 5, 6] as const;
-/** What the next byte is part of. */
+/** The token that the next byte is part of. */
 const [STRING, ESCAPE, HEX, UTF8, NUMBER, LITERAL] = [7, 8, 9, 10, 11, 12] as const;
 const quote = 0x22;
 const backslash = 0x5c;

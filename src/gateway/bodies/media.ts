@@ -1,7 +1,7 @@
 import type { Scalar } from "./json-scanner.ts";
 
 /**
- * What an image, audio or document in a body costs a model to read. Judged by its first bytes and by its declared type,
+ * The cost of an image, audio or document in a body for a model. Judged by its first bytes and by its declared type,
  * because providers use either: if they differ, it counts as both.
  */
 export interface Media {

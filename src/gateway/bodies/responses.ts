@@ -142,7 +142,7 @@ export const reasoning: Shape = object({
   ...dataFields("effort", "summary", "generate_summary", "context", "exclude", "enabled"),
 });
 
-/** Cache settings. Longer lifetimes may have a price of their own. */
+/** Cache settings. Longer lifetimes may have another price. */
 export const promptCache: Shape = object({ mode: any, ttl: oneOf("ttl", why.price, "30m") });
 
 /** OpenAI's Responses, and their compaction: platform.openai.com/docs/api-reference/responses. */

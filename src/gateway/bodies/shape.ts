@@ -1,6 +1,6 @@
 /**
- * What a part of a request's body may contain, as data: one table for each operation, in the files beside this one.
- * What no table names is refused, so that a provider receives nothing that the gateway did not understand.
+ * The allowed content of a part of a request's body, as data: one table for each operation, in the files beside this
+ * one. Fields that no table names are refused, so that a provider receives nothing that the gateway did not understand.
  */
 export interface Shape {
   /** Text that the model reads, or a harmless setting: its contents are not checked. */
@@ -68,7 +68,7 @@ export type ScalarRule =
 export const why = {
   tool: "is run by the model's provider, outside of the sandbox and its list of hosts",
   fetched: "would be fetched by the model's provider, outside of the sandbox and its list of hosts",
-  kept: "is stored at the model's provider, where nobody can inspect it",
+  kept: "is stored at the model's provider, where it can't be inspected",
   unknown: "is not known to this gateway: it may let the model's provider do more than answer",
   price: "has a price that budgets could not count",
 } as const;

@@ -120,7 +120,7 @@ function kindsOf(name: string): string {
   return [...new Set(kinds)].toSorted().join();
 }
 
-/** The price of the first name that has one: a relay may answer with a model name of its own. */
+/** The price of the first name that has one: a relay may answer with another model name. */
 export function priceOfAny(names: readonly (string | null)[], own: Prices): Price | null {
   for (const name of names) {
     const price = name === null ? null : priceOf(name, own);

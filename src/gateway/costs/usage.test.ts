@@ -99,7 +99,7 @@ it.each(["", "not json", "data: {broken usage", '{"usage":"much"}', '{"error":{"
   },
 );
 
-it("tells a stream that was cut before its end from one that told what it wrote", () => {
+it("distinguishes a stream that was cut before its end from one that reported its tokens", () => {
   const start = { type: "message_start", message: { model: "c", usage: { input_tokens: 7, output_tokens: 1 } } };
   expect(usageOf(stream(start))).toMatchObject({ inputTokens: 7, isWhole: false });
   expect(usageOf(stream(start, { usage: { output_tokens: 9 } }))).toMatchObject({ outputTokens: 9, isWhole: true });
@@ -112,7 +112,7 @@ it.each([
     stream({ choices: [{ delta: { usage: { completion_tokens: 1, prompt_tokens: 1 } } }] }),
   ],
   ["counts that are none", stream({ usage: { completion_tokens: -5, prompt_tokens: 1e300, input_tokens: "7" } })],
-])("is told nothing by %s", (_, answer) => {
+])("learns nothing from %s", (_, answer) => {
   expect(usageOf(answer)).toBeNull();
 });
 

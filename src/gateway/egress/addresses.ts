@@ -56,12 +56,15 @@ export async function resolveAddresses(host: string): Promise<string[]> {
   return found.map(({ address }) => address);
 }
 
-/** How long a name that a proxy resolves is looked for here too, in ms: behind a proxy there may be no resolver at all. */
+/**
+ * Time limit for resolving a name here too that a proxy resolves, in ms: behind a proxy there may be no resolver at
+ * all.
+ */
 const ownLookupMs = 2_000;
 
 /**
- * Whether a host that is contacted through a proxy is known here as private: it is such an address, or its name has only
- * such addresses. Of a name that only the proxy can resolve, the proxy decides.
+ * Whether a host that is contacted through a proxy is known here as private: it is such an address, or its name has
+ * only such addresses. For a name that only the proxy can resolve, the proxy decides.
  * @param resolve finds a name's public address
  */
 export async function isKnownPrivate(

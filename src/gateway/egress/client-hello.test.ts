@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { asksForAnother, isTls, readClientHello } from "./client-hello.ts";
 
-/** What Node's own TLS says first, which is OpenSSL's. */
+/** The first message of Node's own TLS, which is OpenSSL's. */
 let listener: Server;
 const first: ((bytes: Buffer) => void)[] = [];
 
@@ -158,7 +158,7 @@ describe("a server's first bytes", () => {
     record(22, Buffer.concat([Buffer.from([2, 0, 0, 40, 3, 3]), random, Buffer.from([0, 0x13, 1, 0])]));
   const retry = createHash("sha256").update("HelloRetryRequest").digest();
 
-  it("that ask for another ClientHello are told from those that do not, and from too few", () => {
+  it("that ask for another ClientHello are distinguished from those that do not, and from too few", () => {
     expect(asksForAnother(serverHello(retry))).toBe(true);
     expect(asksForAnother(serverHello(Buffer.alloc(32, 1)))).toBe(false);
     expect(asksForAnother(serverHello(retry).subarray(0, 42))).toBeNull();

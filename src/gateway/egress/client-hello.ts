@@ -1,4 +1,4 @@
-/** What the first message of a TLS connection says of the server that it is for. */
+/** The server's name and protocols in the first message of a TLS connection. */
 export interface ClientHello {
   /** The server name indication in the clear (RFC 6066, section 3), in lower case; null if there is none. */
   readonly serverName: string | null;

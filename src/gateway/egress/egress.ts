@@ -180,7 +180,7 @@ function send(target: Target, path: string, request: IncomingMessage, response: 
     headers: { ...endToEnd(request.headers), ...framingOf(request), ...through?.headers, host: named },
     timeout: connectLimitMs,
   });
-  // Also if the client hung up: an answer that nobody reads would never end.
+  // Also if the client hung up: an answer without a reader would never end.
   response.once("close", () => upstream.destroy());
   upstream.once("socket", (socket) => socket.once("connect", () => void upstream.setTimeout(0)));
   upstream.once("timeout", () => upstream.destroy(new Error("timed out")));

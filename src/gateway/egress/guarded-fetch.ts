@@ -24,8 +24,8 @@ export interface GuardedFetch {
 /**
  * Makes requests to servers that users named.
  * @param options.privateHosts names of hosts, in lower case
- * @param options.privateServers addresses of servers that the operator named: each is excepted at its port alone, which stands for
- *   no other service of the host
+ * @param options.privateServers addresses of servers that the operator named: each is excepted only at its port, not
+ *   other services of the host
  * @param options.setting the variable in which the operator lists them, for messages
  * @param options.proxies the operator's, which this process uses
  */

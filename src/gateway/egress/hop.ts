@@ -3,7 +3,7 @@ import { connect, isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { connectThrough } from "../../outbound/connect.ts";
 
-// One hop of a forwarded request: to whom, and which headers go on.
+// One hop of a forwarded request: its destination, and the headers that are passed on.
 
 /** How long connecting may take, in ms. */
 export const connectLimitMs = 15_000;

@@ -38,10 +38,10 @@ export interface RegistryReach {
   allowedTarget(host: string, port: number): Promise<Target | null>;
 }
 
-/** Headers of the sandbox that would stand in for the credential, and of the answer that would carry one. */
+/** Headers of the sandbox that would replace the credential, and of the answer that would carry one. */
 const ownCredentials = ["authorization", "cookie"];
 const givenCredentials = ["set-cookie", "set-cookie2"];
-/** What npm asks by POST, and changes nothing (https://docs.npmjs.com/cli/commands/npm-audit). */
+/** Requests of npm by POST that change nothing (https://docs.npmjs.com/cli/commands/npm-audit). */
 const audits = /^-\/npm\/v1\/security\/(?:advisories\/bulk|audits(?:\/quick)?)$/u;
 
 /**
@@ -144,7 +144,7 @@ const indexBytes = 64 * 1024;
 /** Headers by which an answer may come without its text, or coded. */
 const shortening = ["if-none-match", "if-modified-since", "accept-encoding", "range"];
 
-/** What is done with a request in addition to passing it on. */
+/** The handling of a request in addition to passing it on. */
 interface Sending {
   readonly authorization: string | null;
   /** Called with the text of the answer, if it is a good one and short, before its end is passed on. */

@@ -35,7 +35,7 @@ function placeAt(route: RegistryRoute, address: string): RegistryPlace {
   return { route, url, path: url.pathname, isNoted: false };
 }
 
-/** What a URL's path has below a place; null if it is not there. */
+/** The part of a URL's path below a place; null if it is not below. */
 export function below({ path }: RegistryPlace, { pathname }: URL): string | null {
   const [wanted, parts] = [path.slice(0, -1).split("/"), pathname.split("/")];
   const fits =
@@ -50,8 +50,8 @@ const indexes: ReadonlySet<string | null> = new Set(["config.json", "index.json"
 const mostFiles = 100;
 
 /**
- * Where an index says that files are. None of what can't be used.
- * - Cargo: the part of `dl` that is before what stands for a crate, to its last `/`
+ * The addresses at which an index says that files are, without invalid ones.
+ * - Cargo: the part of `dl` before the placeholder for a crate, to its last `/`
  *   (https://doc.rust-lang.org/cargo/reference/registry-index.html#index-configuration)
  * - NuGet: the address of each resource (https://learn.microsoft.com/nuget/api/service-index)
  */
@@ -96,7 +96,7 @@ export function createRegistryPlaces(routes: readonly RegistryRoute[]): Registry
     [route.url, ...(route.also ?? [])].map((address) => placeAt(route, address)),
   );
   const isOwn = ({ route, url }: RegistryPlace): boolean => url.href === route.url;
-  // Of registries at one host, the longest address that fits counts.
+  // If several registries are at one host, the longest matching address counts.
   const at = (host: string, port: number) =>
     places
       .filter(({ url }) => comparableHost(url) === host && portOf(url) === port)

@@ -26,7 +26,7 @@ export function answerRefusal(response: ServerResponse, status: number, message:
     return;
   }
   const body = { type: "error", error: { type: "offstage_gateway", code: status, message: `Offstage: ${message}` } };
-  // What is refused for its size is not read to its end.
+  // A request that is refused for its size is not read to its end.
   const headers = { "Content-Type": "application/json", ...(!response.req.complete && { Connection: "close" }) };
   response.writeHead(status, headers).end(JSON.stringify(body));
 }

@@ -12,8 +12,8 @@ import { routeModelRequest } from "./routes.ts";
 const text = "Ready.";
 
 /**
- * Answers requests to models by itself: with one word, in the form of each operation. Nothing is forwarded, counted, billed or
- * recorded. A harness that is warmed up before there is a session for it asks this.
+ * Answers requests to models without a provider: with one word, in the form of each operation. Nothing is forwarded,
+ * counted, billed or recorded. A harness that is warmed up before there is a session for it asks this.
  */
 export function createCannedGateway({
   models,
@@ -59,7 +59,7 @@ function sendJson(response: ServerResponse, content: unknown): void {
 
 interface Answer {
   readonly whole: object;
-  /** What a stream sends, an event each; empty: it is never streamed. */
+  /** The events of a stream; empty: it is never streamed. */
   readonly pieces: readonly (object | string)[];
 }
 

@@ -338,7 +338,7 @@ function requireModel(route: UpstreamRoute, understood: Understood, permits: rea
   return model;
 }
 
-/** The token from wherever a provider's client sends its key: header or query. */
+/** The token, from the header or query in which a provider's client sends its key. */
 export function presentedToken({ headers, url = "" }: IncomingMessage): string {
   const bearer = /^Bearer (.+)$/u.exec(headers.authorization ?? "")?.[1];
   const query = url.slice(url.indexOf("?") + 1);

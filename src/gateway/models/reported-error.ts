@@ -9,8 +9,9 @@ export interface ReportedError {
 }
 
 /**
- * What vendors call errors that pass: https://docs.claude.com/en/api/errors, https://platform.openai.com/docs/api-reference/responses-streaming
- * (`error.code` of a response), and the status of https://cloud.google.com/apis/design/errors.
+ * Vendors' names of passing errors: https://docs.claude.com/en/api/errors,
+ * https://platform.openai.com/docs/api-reference/responses-streaming (`error.code` of a response), and the status of
+ * https://cloud.google.com/apis/design/errors.
  */
 const passing = new Set([
   "api_error",

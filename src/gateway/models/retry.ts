@@ -10,7 +10,7 @@ const longestWaitMs = 60_000;
 /** At 225 to 375 ms, and later pauses always longer: a harness waits for the answer. */
 const retrying = { fromMs: 375, toMs: longestWaitMs, jitter: 0.4 };
 
-/** What an answer with an error, or its absence, says of later requests. */
+/** The outlook for later requests after an answer with an error, or none. */
 export function outlookOf(answer: Pick<IncomingMessage, "statusCode" | "headers"> | Error): ErrorOutlook {
   if (answer instanceof Error) return { lastErrorPasses: true, retryAfterMs: null };
   return { lastErrorPasses: isPassing(answer), retryAfterMs: requestedDelayMs(answer.headers) };

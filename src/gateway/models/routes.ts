@@ -3,7 +3,7 @@ import type { ModelProviderId, ModelProviders } from "../../domain/agents/model.
 import { sendingPaths, type OperationName } from "../bodies/operations.ts";
 import { RequestRefusedError } from "../refusal.ts";
 
-/** Where a request to a model is sent, and with which credentials. */
+/** The address and credentials of a request to a model. */
 export interface UpstreamRoute {
   readonly provider: ModelProviderId;
   /** Null for a request that only reads about models. */

@@ -24,7 +24,7 @@ import {
 } from "./messages.ts";
 import { createPendingAdmissions } from "./pending-admissions.ts";
 
-/** What a gateway's process asks of the server, and reports to it. */
+/** The requests and reports of a gateway's process to the server. */
 export interface GatewayServices {
   readonly admit: Admit;
   /** Does what the sandbox asks of the task's tools; omitted if it has none. */
@@ -44,7 +44,7 @@ export class GatewayLostError extends Error {
   override readonly name = "GatewayLostError";
 }
 
-/** Opens gateways, each in a process of its own. */
+/** Opens gateways, each in its own process. */
 export interface GatewayProcesses {
   /** Starts the process of the next gateway ahead of time, unless it is started already. */
   prepare(): void;
@@ -54,8 +54,8 @@ export interface GatewayProcesses {
    */
   open(task: GatewayTask, services: GatewayServices): Promise<Gateway>;
   /**
-   * Opens a gateway before there is a session: it answers models by itself, which costs nothing and is not counted, and lets
-   * nothing else through.
+   * Opens a gateway before there is a session: it answers requests to models without a provider, which is free and not
+   * counted, and lets nothing else through.
    * @param task of which it needs the folder, the models and their permits
    * @param onLost called if its process ends before it is adopted or closed
    * @throws as `open` does
@@ -63,7 +63,7 @@ export interface GatewayProcesses {
   openWarm(task: WarmTask, onLost: (error: GatewayLostError) => void): Promise<WarmGateway>;
 }
 
-/** What a gateway needs before there is a session. */
+/** The task of a gateway before there is a session. */
 export type WarmTask = Pick<GatewayTask, "directory" | "models" | "permits" | "labels" | "authorities">;
 
 /** A gateway that waits for a session. */
@@ -76,7 +76,7 @@ export interface WarmGateway extends Gateway {
   adopt(task: GatewayTask, services: GatewayServices): Promise<Gateway>;
 }
 
-/** Limit of JavaScript's heap in MiB; request bodies and answers are outside of it, with limits of their own. */
+/** Limit of JavaScript's heap in MiB; request bodies and answers are outside of it, with other limits. */
 const heapMib = 128;
 const youngMib = 8;
 
@@ -112,7 +112,7 @@ const trustVariables = ["NODE_EXTRA_CA_CERTS", "NODE_USE_SYSTEM_CA", "SSL_CERT_F
 
 const directOnly: Outbound = { proxies: noProxies, authorities: [] };
 
-/** Keeps one process ahead, since its start takes longer than that of a sandbox. */
+/** Starts one process ahead, since that takes longer than the start of a sandbox. */
 export function createGatewayProcesses(changes: Partial<Patience & Pick<Opening, "outbound">> = {}): GatewayProcesses {
   const limits = { ...patience, outbound: directOnly, ...changes };
   const lingers = createLingering(limits);
@@ -149,7 +149,7 @@ export function createGatewayProcesses(changes: Partial<Patience & Pick<Opening,
   };
 }
 
-/** Of a gateway without a session nothing is heard. */
+/** A gateway without a session reports nothing. */
 const unheard: Omit<GatewayServices, "onLost"> = {
   admit: () => Promise.resolve({ status: 403, message: "there is no session yet" }),
   onRequests: () => undefined,
@@ -191,10 +191,10 @@ function start(): ForkedProgram {
   return program;
 }
 
-/** Of 1,000, by which a process seems larger to the kernel when it has to end one (proc_pid_oom_score_adj(5)). */
+/** Added to a process's score, of 1,000, when the kernel has to end one (proc_pid_oom_score_adj(5)). */
 const endedFirst = 500;
 
-/** What sandboxes make it hold is the machine's memory, of which the server or its database may have more. */
+/** Sandboxes can make it hold memory of the machine; the server or its database may use more. */
 function endBeforeServer(pid: number): void {
   if (process.platform !== "linux") return;
   try {
@@ -223,7 +223,7 @@ async function openIn(
   const opened = Promise.withResolvers<Extract<FromGateway, { kind: "opened" }>>();
   const closed = Promise.withResolvers<void>();
   const adopted = Promise.withResolvers<void>();
-  // Whoever adopts handles the error; nobody may.
+  // The caller that adopts handles the error; there may be none.
   adopted.promise.catch(() => undefined);
   const admissions = createPendingAdmissions((request) => services.admit(request));
   const questions = new Map<number, (traffic: ModelTraffic) => void>();

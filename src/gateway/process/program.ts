@@ -115,7 +115,7 @@ function createRefusals() {
   };
 }
 
-/** What a gateway serves before there is a session: answers of its own, and no other host. */
+/** The services of a gateway before there is a session: its own answers, and no other host. */
 const closed: Pick<Served, "egress" | "onRefused" | "answers"> = {
   egress: { open: false, rules: [] },
   onRefused: () => undefined,
@@ -132,7 +132,7 @@ async function open(task: GatewayTask, outbound: Outbound, isWarm: boolean) {
   let counts = createCounts(task.labels);
   let recorder: Recorder | null = null;
 
-  /** What the gateway does for a session, with the server's help. */
+  /** The gateway's services for a session, with the server's help. */
   function served(session: GatewayTask): Served {
     const { recording } = session;
     recorder = recording === null ? null : createRecorder(recording.file, createMask(recording.secrets).text);

@@ -60,7 +60,7 @@ export function repository(given: Untrusted<Repository>): ForgeEvent["repository
   const project = text(given?.project?.name, longest.name);
   const name = text(given?.name, longest.name) ?? "";
   return {
-    // An organization's name may stand before the host.
+    // An organization's name may precede the host.
     url: url.replace(/^(https?:\/\/)[^/@]*@/u, "$1"),
     fullName: project === null ? name : `${project}/${name}`,
     defaultBranch: branchOf(given?.defaultBranch),

@@ -4,17 +4,17 @@ import { withNameOf } from "./azure-mentions.ts";
 
 const id = "0198c1f0-0000-4000-8000-00000000000a";
 const said = (body: string, account: { readonly id: string; readonly name: string } | null): string => {
-  const told = { name: "pullRequest.commented", contentKey: null, subject: null, event: { comment: { body } } };
-  return (withNameOf(told, account).event as { readonly comment: { readonly body: string } }).comment.body;
+  const commented = { name: "pullRequest.commented", contentKey: null, subject: null, event: { comment: { body } } };
+  return (withNameOf(commented, account).event as { readonly comment: { readonly body: string } }).comment.body;
 };
 
 describe("who is picked in Azure DevOps' editor", () => {
-  it("is called by name if it is the connection's own account, as somebody who writes the name is", () => {
+  it("becomes a mention by name if it is the connection's own account", () => {
     expect(said(`@<${id.toUpperCase()}> !fix it`, { id, name: "offstage" })).toBe("@offstage !fix it");
     const calls = (name: string) => findMention(said(`@<${id}> look`, { id, name }), "offstage") !== null;
     expect(["Offstage Bot", "offstage", "Ann", "Not offstage"].map(calls)).toEqual([true, true, false, false]);
   });
-  it("stays an id if it is somebody else, if nobody knows whose it is, or if the name is more than a name", () => {
+  it("stays an id if it is another account's, if the account is unknown, or if the name is more than a name", () => {
     const body = `@<${id}> look`;
     expect(said(body, null)).toBe(body);
     expect(said(body, { id: id.replace("a", "b"), name: "offstage" })).toBe(body);

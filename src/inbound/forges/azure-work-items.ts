@@ -32,11 +32,11 @@ const closedStates = new Set<unknown>(["Closed", "Done", "Resolved", "Completed"
  * The repository that a work item is about: work items are a project's, which has a repository of its name from the beginning
  * (https://learn.microsoft.com/azure/devops/repos/git/create-new-repo). Another one is a setting of the connection.
  */
-export function repositoryOfWorkItem(resource: object, told: object): ForgeEvent["repository"] {
+export function repositoryOfWorkItem(resource: object, envelope: object): ForgeEvent["repository"] {
   const given = resource as WorkItem;
   const all: Fields = given.revision?.fields ?? given.fields;
   const project = text(all?.["System.TeamProject"], longest.name);
-  const { resourceContainers: containers } = told as NonNullable<
+  const { resourceContainers: containers } = envelope as NonNullable<
     Untrusted<{ resourceContainers?: { collection?: { baseUrl?: unknown } } }>
   >;
   const ofApi = /^(?<base>https?:\/\/[^?#]+?)(?:\/[0-9a-f-]{36})?\/_apis\/wit\//iu.exec(
@@ -57,24 +57,24 @@ export function repositoryOfWorkItem(resource: object, told: object): ForgeEvent
  * @param repositories names of repositories by their projects; null: each has its project's name
  */
 export function inRepositoryOf(
-  told: InboundEvent,
+  delivered: InboundEvent,
   repositories: Readonly<Record<string, string>> | null,
 ): InboundEvent {
-  const event = told.event as unknown as ForgeEvent;
+  const event = delivered.event as unknown as ForgeEvent;
   const { repository } = event;
-  if (event.issue === undefined || repository === null || repositories === null) return told;
+  if (event.issue === undefined || repository === null || repositories === null) return delivered;
   const [project = ""] = repository.fullName.split("/", 1);
   const name = Object.entries(repositories).find(([each]) => each.toLowerCase() === project.toLowerCase())?.[1];
-  if (name === undefined) return told;
+  if (name === undefined) return delivered;
   const url = repository.url.replace(/[^/]+$/u, encodeURIComponent(name));
-  return { ...told, event: { ...event, repository: { ...repository, url, fullName: `${project}/${name}` } } };
+  return { ...delivered, event: { ...event, repository: { ...repository, url, fullName: `${project}/${name}` } } };
 }
 
 /** A work item was made: an issue. Its tags and its person are reported like later ones. */
-export function workItemCreated(resource: object, told: object): ForgeHappening[] {
+export function workItemCreated(resource: object, envelope: object): ForgeHappening[] {
   const given = resource as WorkItem;
   const about = issue(given, given.fields);
-  const base = baseOf(given, about, told);
+  const base = baseOf(given, about, envelope);
   return [
     { ...base, name: "issue.opened", fields: { ...base.fields, transition: "opened" } },
     ...about.labels.map((label) => labelled(base, label)),
@@ -83,10 +83,10 @@ export function workItemCreated(resource: object, told: object): ForgeHappening[
 }
 
 /** A work item changed. */
-export function workItemChanged(resource: object, told: object): ForgeHappening[] {
+export function workItemChanged(resource: object, envelope: object): ForgeHappening[] {
   const given = resource as WorkItem;
   const about = issue(given, given.revision?.fields);
-  const base = baseOf(given, about, told);
+  const base = baseOf(given, about, envelope);
   const change = (name: string): { before: unknown; after: unknown } => {
     const both: Untrusted<{ oldValue?: unknown; newValue?: unknown }> = given.fields?.[name];
     return { before: both?.oldValue, after: both?.newValue };
@@ -112,13 +112,13 @@ export function workItemChanged(resource: object, told: object): ForgeHappening[
 }
 
 /**
- * Somebody wrote in the discussion of a work item. Newer servers name the comment beside the item; of others only the item's revision
- * has a number.
+ * A comment in the discussion of a work item. Newer servers name the comment beside the item; of others only the item's
+ * revision has a number.
  */
-export function workItemCommented(resource: object, told: object): ForgeHappening[] {
+export function workItemCommented(resource: object, envelope: object): ForgeHappening[] {
   const given = resource as WorkItem;
   const about = issue(given, given.fields);
-  const base = baseOf(given, about, told);
+  const base = baseOf(given, about, envelope);
   const fields: Fields = given.fields;
   const comment = {
     id: identifier(given.commentVersionRef?.commentId) ?? required(identifier(given.rev), "resource.rev"),
@@ -147,11 +147,11 @@ function issue(given: WorkItem, all: Fields): NonNullable<ForgeEvent["issue"]> {
   };
 }
 
-/** The revision tells one change from another; ids of work items are unique in an organization, which the container names. */
-function baseOf(given: WorkItem, about: NonNullable<ForgeEvent["issue"]>, told: object) {
+/** The revision distinguishes changes; ids of work items are unique in an organization, which the container names. */
+function baseOf(given: WorkItem, about: NonNullable<ForgeEvent["issue"]>, envelope: object) {
   const all: Fields = given.revision?.fields ?? given.fields;
   const actor = person(all?.["System.ChangedBy"]) ?? about.author;
-  const { resourceContainers: containers } = told as NonNullable<
+  const { resourceContainers: containers } = envelope as NonNullable<
     Untrusted<{ resourceContainers?: { collection?: { id: unknown } } }>
   >;
   const organization = identifier(containers?.collection?.id) ?? "";

@@ -38,16 +38,16 @@ export const azure: DeliveryReader = {
   },
   read(delivery) {
     const payload = readPayload(delivery);
-    const told = payload as Envelope;
-    const resource = (told.resource ?? {}) as Resource;
-    const of = isOfWorkItem(told)
-      ? repositoryOfWorkItem(resource, told)
+    const envelope = payload as Envelope;
+    const resource = (envelope.resource ?? {}) as Resource;
+    const of = isOfWorkItem(envelope)
+      ? repositoryOfWorkItem(resource, envelope)
       : repository(resource.repository ?? resource.pullRequest?.repository);
-    const read = choice(told.eventType, readers);
-    const happenings = read?.(resource, told, of) ?? [];
-    const actor = account(resource.pushedBy ?? resource.comment?.author ?? resource.requestedFor) ?? named(told);
+    const read = choice(envelope.eventType, readers);
+    const happenings = read?.(resource, envelope, of) ?? [];
+    const actor = account(resource.pushedBy ?? resource.comment?.author ?? resource.requestedFor) ?? named(envelope);
     return {
-      deliveryId: identifier(told.id),
+      deliveryId: identifier(envelope.id),
       events: inboundEvents({ forge: "azure", repository: of, actor, payload }, happenings),
     };
   },
@@ -57,10 +57,13 @@ function isOfWorkItem({ eventType }: Envelope): boolean {
   return typeof eventType === "string" && eventType.startsWith("workitem.");
 }
 
-/** Who changed a pull request: only the message says it, which begins with a name, perhaps of somebody whom the delivery knows. */
-function named(told: Envelope): ForgeAccount | null {
-  const { createdBy, reviewers: asked } = (told.resource ?? {}) as Resource;
-  const message = text(told.message?.text, longest.title) ?? "";
+/**
+ * Who changed a pull request: only the message says it, which begins with a name, perhaps of an account that the
+ * delivery has.
+ */
+function named(envelope: Envelope): ForgeAccount | null {
+  const { createdBy, reviewers: asked } = (envelope.resource ?? {}) as Resource;
+  const message = text(envelope.message?.text, longest.title) ?? "";
   const is = (who: Untrusted<Identity>): boolean =>
     typeof who?.displayName === "string" && who.displayName !== "" && message.startsWith(`${who.displayName} `);
   return account([createdBy, ...list(asked, most.accounts)].find(is));
@@ -75,7 +78,7 @@ function passwordOf(authorization: string | undefined): string | undefined {
   return colon === -1 ? undefined : credentials.slice(colon + 1);
 }
 
-/** What is read of resources of all events but work items'. */
+/** The fields read of resources of all events except work items'. */
 export type Resource = NonNullable<
   Untrusted<
     PullRequest & {
@@ -105,18 +108,18 @@ export interface Comment {
 }
 
 const readers: Readonly<
-  Record<string, (resource: Resource, told: Envelope, of: ForgeEvent["repository"]) => ForgeHappening[]>
+  Record<string, (resource: Resource, envelope: Envelope, of: ForgeEvent["repository"]) => ForgeHappening[]>
 > = {
-  "git.push": (resource, _told, of) => push(resource, of),
+  "git.push": (resource, _envelope, of) => push(resource, of),
   "git.pullrequest.created": pullRequestCreated,
   "git.pullrequest.updated": pullRequestUpdated,
   // Sent for each attempt to merge, that by which mergeability is found out too.
   "git.pullrequest.merged": (resource) => pullRequestEnded(resource),
   "ms.vss-code.git-pullrequest-comment-event": commented,
   "build.complete": build,
-  "workitem.created": (resource, told) => workItemCreated(resource, told),
-  "workitem.updated": (resource, told) => workItemChanged(resource, told),
-  "workitem.commented": (resource, told) => workItemCommented(resource, told),
+  "workitem.created": (resource, envelope) => workItemCreated(resource, envelope),
+  "workitem.updated": (resource, envelope) => workItemChanged(resource, envelope),
+  "workitem.commented": (resource, envelope) => workItemCommented(resource, envelope),
 };
 
 /** One push may change several branches. Its commits are those of a single change. */
@@ -151,15 +154,15 @@ function pullRequestCreated(resource: Resource): ForgeHappening[] {
 }
 
 /**
- * A change of a pull request. Only the message says in words what changed; its end may hold the title, so only what stands before
- * the words "pull request" counts.
+ * A change of a pull request. Only the message says in words what changed; its end may hold the title, so only the part
+ * before the words "pull request" counts.
  */
-function pullRequestUpdated(resource: Resource, told: Envelope): ForgeHappening[] {
+function pullRequestUpdated(resource: Resource, envelope: Envelope): ForgeHappening[] {
   const about = pullRequest(resource);
   if (about.state !== "open") return pullRequestEnded(resource);
-  const message = text(told.message?.text, longest.title) ?? "";
+  const message = text(envelope.message?.text, longest.title) ?? "";
   const [change = ""] = message.split(/ pull request\b/u, 1);
-  const at = text(told.createdDate, longest.name);
+  const at = text(envelope.createdDate, longest.name);
   const base = { subject: about.url, fields: { pullRequest: about } };
   if (change.includes("updated the source branch")) {
     // Nothing says at which commit it was before, and it may go back to one.
@@ -256,7 +259,7 @@ function commented(resource: Resource): ForgeHappening[] {
   ];
 }
 
-/** What is read of a build. */
+/** The fields read of a build. */
 export type Build = NonNullable<
   Untrusted<{
     id: unknown;
@@ -269,7 +272,7 @@ export type Build = NonNullable<
     sourceBranch?: unknown;
     sourceVersion?: unknown;
     sourceGetVersion?: unknown;
-    /** What set it off; of a pull request's build `pr.sourceSha`. */
+    /** Its cause; of a pull request's build `pr.sourceSha`. */
     triggerInfo?: Readonly<Record<string, unknown>>;
     /** JSON as text, in versions that have no such information. */
     parameters?: unknown;
@@ -280,12 +283,12 @@ export type Build = NonNullable<
 >;
 
 /** A build ended. The result is `status` in version 1.0 of the resource. */
-function build(resource: object, told: Envelope, of: ForgeEvent["repository"]): ForgeHappening[] {
+function build(resource: object, envelope: Envelope, of: ForgeEvent["repository"]): ForgeHappening[] {
   const given = resource as Build;
   const outcome = choice(given.result ?? given.status, { succeeded: "passed", failed: "failed" } as const);
   // Version 1.0 has branch and commit in one: LG:refs/heads/main:0123…
   const old = /^LG:(?<ref>.*):(?<sha>[0-9a-f]+)$/u.exec(text(given.sourceGetVersion, longest.name) ?? "")?.groups;
-  // A pull request's build is of its merge with the target, which nobody has pushed.
+  // A pull request's build is of its merge with the target, which was never pushed.
   const sha = sourceCommit(given) ?? text(given.sourceVersion, longest.name) ?? old?.["sha"] ?? null;
   // A build of something else than git.
   if (outcome === null || sha === null) return [];
@@ -301,7 +304,7 @@ function build(resource: object, told: Envelope, of: ForgeEvent["repository"]): 
     branch: branchOf(ref),
     pullRequests: number === undefined ? [] : [Number(number)],
   };
-  const project = identifier(given.project?.id) ?? projectOf(told);
+  const project = identifier(given.project?.id) ?? projectOf(envelope);
   // The stages of a build can be run again, after which it ends again.
   const run = [project ?? "", id, text(given.finishTime, longest.name) ?? ""];
   return [checksOf(of?.url ?? null, outcome, checks, run, "/pullrequest/")];
@@ -309,14 +312,14 @@ function build(resource: object, told: Envelope, of: ForgeEvent["repository"]): 
 
 /** The commit of a pull request that its build checks (`reason` is `pullRequest`); null: the delivery does not say it. */
 function sourceCommit({ triggerInfo, parameters }: Build): string | null {
-  const told = commitOf(triggerInfo?.["pr.sourceSha"]);
-  if (told !== null) return told;
+  const sha = commitOf(triggerInfo?.["pr.sourceSha"]);
+  if (sha !== null) return sha;
   const name = /"system\.pullRequest\.sourceCommitId"\s*:\s*"(?<sha>[0-9a-f]{40,64})"/u;
   return name.exec(text(parameters, longest.body) ?? "")?.groups?.["sha"] ?? null;
 }
 
-function projectOf(told: object): string | null {
-  const { resourceContainers: containers } = told as NonNullable<
+function projectOf(envelope: object): string | null {
+  const { resourceContainers: containers } = envelope as NonNullable<
     Untrusted<{ resourceContainers?: { project?: { id: unknown } } }>
   >;
   return identifier(containers?.project?.id);

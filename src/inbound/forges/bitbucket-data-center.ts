@@ -54,7 +54,7 @@ export interface PullRequest {
   reviewers?: { user: User }[];
   properties?: { mergeCommit?: { id: unknown } };
 }
-/** What deliveries hold, each a part of it. */
+/** The fields of deliveries; each has a part of them. */
 export type Payload = NonNullable<
   Untrusted<{
     date?: unknown;
@@ -84,23 +84,24 @@ export type Payload = NonNullable<
 
 /**
  * Webhooks of Bitbucket Data Center, of a repository or a project
- * (https://confluence.atlassian.com/bitbucketserver/event-payload-938025882.html). It tells of no builds, and has no issues.
+ * (https://confluence.atlassian.com/bitbucketserver/event-payload-938025882.html). It delivers no builds, and has no
+ * issues.
  */
 export const bitbucketDataCenter: DeliveryReader = {
   verify: ({ headers, body }, secrets) => hasHubSignature(headers["x-hub-signature"], body, secrets),
   read(delivery) {
     const payload = readPayload(delivery);
-    const told = payload as Payload;
-    const of = repository(told.repository ?? told.pullRequest?.toRef?.repository);
+    const envelope = payload as Payload;
+    const of = repository(envelope.repository ?? envelope.pullRequest?.toRef?.repository);
     const read = choice(delivery.headers["x-event-key"], readers);
-    const happenings = read?.(told, of?.url ?? null) ?? [];
+    const happenings = read?.(envelope, of?.url ?? null) ?? [];
     return {
       deliveryId: identifier(delivery.headers["x-request-id"]),
       events: inboundEvents(
         {
           forge: "bitbucketDataCenter",
           repository: of === null ? null : { ...of, url: gitUrl(of.url) },
-          actor: account(told.actor),
+          actor: account(envelope.actor),
           payload,
         },
         happenings,
@@ -124,7 +125,7 @@ const readers: Readonly<Record<string, (payload: Payload, repositoryUrl: string 
   "pr:reviewer:updated": (payload) => reviewersAsked(payload, payload.addedReviewers, text(payload.date, longest.name)),
   "pr:reviewer:approved": (payload) => review(payload, "approved"),
   "pr:reviewer:needs_work": (payload) => review(payload, "changesRequested"),
-  // What the same is called since 8.
+  // The name of the same since 8.
   "pr:reviewer:changes_requested": (payload) => review(payload, "changesRequested"),
   "pr:reviewer:unapproved": (payload) => review(payload, "dismissed"),
   "pr:comment:added": commented,
@@ -152,7 +153,7 @@ function repository(given: Untrusted<Repository>): ForgeEvent["repository"] {
   return { url, fullName: `${key}/${slug}`, defaultBranch: null };
 }
 
-/** Where git finds a repository, by the address of its pages; that without a server stays. */
+/** The clone address of a repository, from the address of its pages; one without a server stays. */
 function gitUrl(url: string): string {
   const [, server, kind, owner, slug] = /^(https?:.*)\/(projects|users)\/([^/]+)\/repos\/([^/]+)$/u.exec(url) ?? [];
   return server === undefined ? url : `${server}/scm/${kind === "users" ? "~" : ""}${owner}/${slug}`;
@@ -204,7 +205,7 @@ function opened(payload: Payload): ForgeHappening[] {
   ];
 }
 
-/** Of what else changes, only that a pull request is no draft any more is of interest. */
+/** Of other changes, only the end of a draft is an event. */
 function modified(payload: Payload): ForgeHappening[] {
   if (payload.previousDraft !== true || payload.pullRequest?.draft !== false) return [];
   const at = identifier(payload.pullRequest.updatedDate) ?? text(payload.date, longest.name);

@@ -68,7 +68,7 @@ export interface Comment {
   inline?: { path: unknown; from?: unknown; to?: unknown };
   links?: Links;
 }
-/** What deliveries hold, each a part of it. */
+/** The fields of deliveries; each has a part of them. */
 export type Payload = NonNullable<
   Untrusted<{
     actor: Account;
@@ -92,7 +92,7 @@ interface Ref {
   name: unknown;
   target?: { hash: unknown };
 }
-/** What a push did to one branch or tag. */
+/** A push's change of one branch or tag. */
 export interface PushChange {
   old?: Ref;
   new?: Ref;
@@ -100,7 +100,7 @@ export interface PushChange {
   closed?: unknown;
   commits?: { hash: unknown; message: unknown; author?: { raw?: unknown; user?: Account } }[];
 }
-/** What a program says of a commit. */
+/** A program's status of a commit. */
 export interface CommitStatus {
   name?: unknown;
   key: unknown;
@@ -148,7 +148,7 @@ export function pullRequest(given: Untrusted<PullRequest>): NonNullable<ForgeEve
   };
 }
 
-/** What somebody wrote. */
+/** The text of a comment or description. */
 function textOf(given: Untrusted<Content>): string {
   return withNamesOf(text(given?.raw, longest.body) ?? "", text(given?.html, longest.body) ?? "");
 }
@@ -168,7 +168,7 @@ export function commentOf(given: Untrusted<Comment>): NonNullable<ForgeEvent["co
   };
 }
 
-/** States of the issue tracker in which nobody is expected to work on an issue any more. */
+/** States of the issue tracker in which no more work on an issue is expected. */
 export const closedStates = new Set<unknown>(["resolved", "invalid", "duplicate", "wontfix", "closed"]);
 
 /** An issue. @throws InvalidInputError if it has no number or address */

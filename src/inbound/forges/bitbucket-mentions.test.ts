@@ -7,7 +7,7 @@ const shown = (name: string, of = id) =>
   `<p><span class="ap-mention" data-atlassian-id="${of}">${name}</span> look</p>`;
 
 describe("who is mentioned in Bitbucket's editor", () => {
-  it("is called by name, as somebody who writes it is", () => {
+  it("becomes a mention by name, as if the name were written", () => {
     expect(withNamesOf(`@{${id}} look`, shown("@offstage"))).toBe("@offstage look");
     expect(findMention(withNamesOf(`@{${id}} !fix it`, shown("@Offstage")), "offstage")).toEqual({ macro: "fix" });
     expect(findMention(withNamesOf(`@{${id}} look`, shown("@Offstage Bot")), "offstage")).not.toBeNull();

@@ -14,14 +14,17 @@ export const bitbucket: DeliveryReader = {
   verify: ({ headers, body }, secrets) => hasHubSignature(headers["x-hub-signature"], body, secrets),
   read(delivery) {
     const payload = readPayload(delivery);
-    const told = payload as Payload;
-    const of = repository(told.repository);
+    const envelope = payload as Payload;
+    const of = repository(envelope.repository);
     const read = choice(delivery.headers["x-event-key"], readers);
-    const happenings = read?.(told, of?.url ?? null) ?? [];
+    const happenings = read?.(envelope, of?.url ?? null) ?? [];
     return {
       // Equal for the attempts at one delivery.
       deliveryId: identifier(delivery.headers["x-request-uuid"]),
-      events: inboundEvents({ forge: "bitbucket", repository: of, actor: account(told.actor), payload }, happenings),
+      events: inboundEvents(
+        { forge: "bitbucket", repository: of, actor: account(envelope.actor), payload },
+        happenings,
+      ),
     };
   },
 };
@@ -133,7 +136,7 @@ function issueCreated({ issue: given }: Payload): ForgeHappening[] {
   return [{ ...base, name: "issue.opened", fields: { issue: about, transition: "opened" } }, ...assigned];
 }
 
-/** A change of an issue, which comes with a comment that stands for it. */
+/** A change of an issue, which comes with a comment about it. */
 function issueUpdated({ issue: given, comment, changes }: Payload): ForgeHappening[] {
   const about = issue(given);
   const change = identifier(comment?.id) ?? text(given?.updated_on, longest.name);

@@ -19,28 +19,28 @@ export const longest = {
 /** How many entries lists of an event may have. */
 export const most = { labels: 100, accounts: 50, commits: 100, pullRequests: 50, changes: 50 } as const;
 
-/** What an event of a delivery says in addition to what all events of the delivery have. */
+/** The fields of one event of a delivery, in addition to those of all its events. */
 export interface ForgeHappening {
   readonly name: ForgeEventName;
   /**
-   * What tells this happening from all others of its name in the repository: ids, commits, times of changes. Times of the
-   * delivery and its id are no part of it. A null among them: the payload does not identify it.
+   * What distinguishes this happening from all others of its name in the repository: ids, commits, times of changes.
+   * Times of the delivery and its id are no part of it. A null among them: the payload does not identify it.
    */
   readonly key: readonly (string | number | null)[];
   /** The name under which the key counts, if happenings of several names are the same one; its own if omitted. */
   readonly keyName?: ForgeEventName;
   /**
-   * How what it is about stands since when (RFC 3339), if it may come to stand so several times: the same key counts again once it stood
-   * otherwise. Omitted: the key alone tells.
+   * The state of its subject and the time of its beginning (RFC 3339), if that state may recur: the same key counts
+   * again after another state. Omitted: the key alone counts.
    */
   readonly state?: { readonly about: string; readonly value: string; readonly at: string | null };
-  /** What it is about: a web address, of a pull request if there is one. */
+  /** Its subject: a web address, of a pull request if there is one. */
   readonly subject: string | null;
   /** With `actor` if it is not the delivery's. */
   readonly fields: Partial<Omit<ForgeEvent, "name" | "forge" | "repository" | "payload">>;
 }
 
-/** What all events of a delivery have. @property confidential omitted: false */
+/** The fields of all events of a delivery. @property confidential omitted: false */
 export type Surroundings = Pick<ForgeEvent, "forge" | "repository" | "actor" | "payload" | "confidential">;
 
 /** The events of a delivery in the form that is the same for all senders. */
@@ -101,12 +101,15 @@ export function mergedAs(sha: unknown): { readonly mergeSha?: string } {
   return mergeSha === null ? {} : { mergeSha };
 }
 
-/** What a push is about: the branch, by an address that no forge gives a page to. */
+/** The subject of a push: the branch, by an address that is no page of a forge. */
 function branchSubject(repositoryUrl: string | null, branch: string): string | null {
   return repositoryUrl === null ? null : `${repositoryUrl}#refs/heads/${branch}`;
 }
 
-/** That a branch, or that of a pull request, is at a commit: it may be moved to the same one again. @param at since when; null: nobody knows */
+/**
+ * That a branch, or that of a pull request, is at a commit: it may be moved to the same one again. @param at since
+ * when; null: unknown
+ */
 export function standsAt(about: string, sha: string | null, at: string | null): Pick<ForgeHappening, "state"> {
   return at === null ? {} : { state: { about, value: sha ?? "", at } };
 }
@@ -140,7 +143,7 @@ export function reviewEventName(
   return state === "dismissed" ? "pullRequest.reviewDismissed" : "pullRequest.reviewSubmitted";
 }
 
-/** What of a push is said in git's own words. @param at see `pushOf` @returns nothing if it is not of a branch */
+/** The parts of a push in git's own terms. @param at see `pushOf` @returns nothing if it is not of a branch */
 export function gitPush(
   repositoryUrl: string | null,
   { ref, before, after }: { readonly ref?: unknown; readonly before?: unknown; readonly after?: unknown },
@@ -172,8 +175,8 @@ export function pushedCommit(
 
 /**
  * A check that ended.
- * @param run what tells this run of the check from all others
- * @param pullRequestPath what stands between the repository's address and a pull request's number
+ * @param run what distinguishes this run of the check from all others
+ * @param pullRequestPath the part between the repository's address and a pull request's number
  */
 export function checksOf(
   repositoryUrl: string | null,

@@ -6,8 +6,8 @@ import { choice, identifier, integer, required, text, type Untrusted } from "./p
 const pullRequestPath = "/pulls/";
 
 /**
- * Gitea tells of a run of a workflow by `workflow_run` (since 1.25) and by the status of each of its jobs. All have the address of
- * the run, which is what makes them one.
+ * Gitea delivers a run of a workflow as `workflow_run` (since 1.25) and as the status of each of its jobs. All have the
+ * address of the run, by which they are recognized as one.
  */
 const addressOfRun = /^(?<run>.*\/actions\/runs\/\d+)(?:\/.*)?$/u;
 
@@ -28,7 +28,8 @@ export function status(payload: object, repositoryUrl: string | null): ForgeHapp
   const commit = required(text(sha, longest.name), "sha");
   const checks = {
     kind: run === undefined ? "status" : "workflow",
-    // The status has a number that is no run's: by that, another run's log would be read. Of the run it has the address alone.
+    // The status has a number that is not the run's: another run's log would be read by it. It has only the run's
+    // address.
     id: run === undefined ? (identifier(id) ?? "") : pathOfAddress(run),
     name: text(context, longest.name) ?? "",
     url,
@@ -75,7 +76,7 @@ export function workflowRun(payload: object, repositoryUrl: string | null): Forg
     name: text(workflow?.name, longest.name) ?? text(given?.display_title, longest.name) ?? "",
     url,
     sha: required(text(given?.head_sha, longest.name), "workflow_run.head_sha"),
-    // A fork's branch may be called like one of ours, by anybody.
+    // A fork's branch may have the name of one of ours.
     branch: isFork ? null : text(given?.head_branch, longest.name),
     pullRequests: number === null ? [] : [number],
   };

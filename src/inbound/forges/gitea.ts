@@ -28,16 +28,16 @@ export const gitea: DeliveryReader = {
   },
   read(delivery) {
     const payload = readPayload(delivery);
-    const told = payload as NonNullable<Untrusted<{ repository: Repository; sender: Account }>> & {
+    const envelope = payload as NonNullable<Untrusted<{ repository: Repository; sender: Account }>> & {
       repository?: Repository;
       sender?: Account;
       run?: Untrusted<{ repository?: Repository; trigger_user?: Account }>;
     };
     const surroundings = {
       forge: "gitea",
-      // What Forgejo says of its runs has both in the run.
-      repository: repository(told.repository ?? told.run?.repository),
-      actor: account(told.sender ?? told.run?.trigger_user, isBot),
+      // Forgejo's deliveries of runs have both in the run.
+      repository: repository(envelope.repository ?? envelope.run?.repository),
+      actor: account(envelope.sender ?? envelope.run?.trigger_user, isBot),
       payload,
     } as const;
     const read = choice(eventOf(delivery), readers);
@@ -64,7 +64,7 @@ const readers: Readonly<Record<string, (payload: object, repositoryUrl: string |
   pull_request_approved: (payload) => review(payload, "approved"),
   pull_request_rejected: (payload) => review(payload, "changesRequested"),
   pull_request_comment: (payload, repositoryUrl) =>
-    // What both kinds of comments are called: in a review, and in the conversation.
+    // Both kinds of comments have this name: in a review, and in the conversation.
     "review" in payload ? review(payload, "commented") : issueComment(payload, repositoryUrl),
   push,
   delete: deletion,
@@ -82,7 +82,10 @@ interface Label {
 }
 interface Changes {
   title?: { from: unknown };
-  /** In newer versions of Gitea. In others, and in Forgejo, all labels stand in the issue and nothing says which one is new. */
+  /**
+   * In newer versions of Gitea. In others, and in Forgejo, all labels are in the issue and nothing says which one is
+   * new.
+   */
   added_labels?: Label[];
 }
 type IssuePayload = NonNullable<Untrusted<{ action: unknown; changes?: Changes }>> & {
@@ -232,7 +235,7 @@ function pullRequests(payload: object): ForgeHappening[] {
   }
 }
 
-/** A review. One without words counts too: comments on lines come in no delivery of their own. */
+/** A review. One without words counts too: comments on lines have no separate delivery. */
 function review(payload: object, state: "approved" | "changesRequested" | "commented"): ForgeHappening[] {
   const { pull_request: given, review: said, sender } = payload as PullRequestPayload;
   const about = pullRequest(given, isBot);
@@ -262,7 +265,7 @@ function push(payload: object, repositoryUrl: string | null): ForgeHappening[] {
   return gitPush(repositoryUrl, change, commits(change.commits), at);
 }
 
-/** A branch was deleted: no push tells of that. The ref is the branch's short name. */
+/** A branch was deleted: there is no push for that. The ref is the branch's short name. */
 function deletion(payload: object, repositoryUrl: string | null): ForgeHappening[] {
   const { ref, ref_type: type } = payload as NonNullable<Untrusted<{ ref: unknown; ref_type: unknown }>>;
   const branch = text(ref, longest.name);

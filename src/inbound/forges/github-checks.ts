@@ -8,7 +8,7 @@ type Payload<Name extends keyof Schemas> = NonNullable<Untrusted<Schemas[Name]>>
 
 const pullRequestPath = "/pull/";
 
-/** Neither what was skipped or cancelled, nor what waits for somebody, passed or failed. */
+/** A check that was skipped or cancelled, or waits for a person, neither passed nor failed. */
 function outcomeOf(conclusion: unknown): "failed" | "passed" | null {
   return choice(conclusion, {
     success: "passed",
@@ -66,7 +66,7 @@ export function workflowRun(payload: object, repositoryUrl: string | null): Forg
     name: text(given?.name, longest.name) ?? "",
     url: text(given?.html_url, longest.url),
     sha: required(text(given?.head_sha, longest.name), "workflow_run.head_sha"),
-    // A fork's branch may be called like one of ours, by anybody.
+    // A fork's branch may have the name of one of ours.
     branch: isElsewhere(given?.head_repository?.id, of?.id) ? null : text(given?.head_branch, longest.name),
     pullRequests: numbers(given?.pull_requests, identifier(of?.id)),
   };
@@ -80,7 +80,7 @@ export function status(payload: object, repositoryUrl: string | null): ForgeHapp
   const outcome = choice(state, { success: "passed", failure: "failed", error: "failed" } as const);
   if (outcome === null) return [];
   const commit = required(text(sha, longest.name), "sha");
-  // Branches whose newest commit it is: of several, nobody says which one was checked.
+  // Branches whose newest commit it is: of several, GitHub does not say which one was checked.
   const [branch, ...others] = list(branches, 2);
   const checks = {
     kind: "status",

@@ -114,7 +114,7 @@ export function pullRequestOfIssue(given: Issue, isBot: IsBot): NonNullable<Forg
   };
 }
 
-/** What issues and pull requests have in common; bodies are null if they are empty. */
+/** The common fields of issues and pull requests; bodies are null if they are empty. */
 function conversation(given: Untrusted<IssueOrPullRequest>, name: string) {
   return {
     number: required(integer(given?.number), `${name}.number`),
@@ -178,7 +178,7 @@ type ReleasePayload = NonNullable<
 /** A release was published; drafts and changes are no events. */
 export function release({ action, release: given }: ReleasePayload): ForgeHappening[] {
   if (action !== "published") return [];
-  const told = {
+  const published = {
     tag: required(text(given?.tag_name, longest.name), "release.tag_name"),
     name: text(given?.name, longest.title) ?? "",
     body: text(given?.body, longest.body) ?? "",
@@ -186,5 +186,5 @@ export function release({ action, release: given }: ReleasePayload): ForgeHappen
     prerelease: given?.prerelease === true,
   };
   const key = [identifier(given?.id), text(given?.published_at, longest.name) ?? ""];
-  return [{ name: "release.published", key, subject: told.url, fields: { release: told } }];
+  return [{ name: "release.published", key, subject: published.url, fields: { release: published } }];
 }

@@ -224,7 +224,7 @@ function review(payload: object): ForgeHappening[] {
   return [{ name: "pullRequest.reviewSubmitted", key: [id], subject: about.url, fields }];
 }
 
-/** Somebody who may has dismissed a review. */
+/** A review was dismissed. */
 function reviewDismissed(
   given: Payload<"webhook-pull-request-review-dismissed">["review"],
   about: ReturnType<typeof pullRequest>,

@@ -9,7 +9,7 @@ interface Change<Value> {
   previous: Value;
   current: Value;
 }
-/** What is read of an issue's delivery. */
+/** The fields read of an issue's delivery. */
 export type IssuePayload = NonNullable<
   Untrusted<{
     object_attributes: Issue & { action?: unknown; updated_at: unknown };
@@ -63,7 +63,7 @@ export function issues(payload: object, { projectUrl, actor }: Around): ForgeHap
 
 /** Older versions leave out both. */
 type Reviewer = User & { state?: unknown; re_requested?: unknown };
-/** What is read of a merge request's delivery. */
+/** The fields read of a merge request's delivery. */
 export type MergeRequestPayload = NonNullable<
   Untrusted<{
     object_attributes: MergeRequest & {
@@ -85,8 +85,8 @@ export type MergeRequestPayload = NonNullable<
 
 /** A merge request changed: what is new about it. */
 export function mergeRequests(payload: object, { projectUrl, actor }: Around): ForgeHappening[] {
-  const told: MergeRequestPayload = payload;
-  const { object_attributes: given, labels: all, reviewers, assignees, changes } = told;
+  const envelope: MergeRequestPayload = payload;
+  const { object_attributes: given, labels: all, reviewers, assignees, changes } = envelope;
   const named = [actor, ...accounts(assignees), ...accounts(reviewers)];
   const action = choice(given?.action, mergeRequestActions);
   if (action === null) return [];
@@ -120,7 +120,7 @@ export function mergeRequests(payload: object, { projectUrl, actor }: Around): F
       fields: { pullRequest: about, review: { id: null, state, at: changedAt, body: "", url: null, author } },
     });
   const refused = [...begin.map(voted("changesRequested")), ...end.map(voted("dismissed"))];
-  const change = mergeRequestChange(action, told, about, actor);
+  const change = mergeRequestChange(action, envelope, about, actor);
   return [
     ...change.map((each) => ({ ...base, ...each, key: [id, ...each.key] })),
     ...labelled,
@@ -241,7 +241,7 @@ function accountKey({ id, login }: ForgeAccount): string {
   return id === "" ? login : id;
 }
 
-/** What is read of a comment's delivery. */
+/** The fields read of a comment's delivery. */
 export type NotePayload = NonNullable<
   Untrusted<{
     object_attributes: {
@@ -263,7 +263,7 @@ export type NotePayload = NonNullable<
 /** A comment on an issue or a merge request; those on commits and snippets belong to neither. */
 export function note(payload: object, { projectUrl, actor }: Around): ForgeHappening[] {
   const { object_attributes: given, issue: onIssue, merge_request: onMergeRequest } = payload as NotePayload;
-  // Versions before 16.11 have no action, and tell of new ones only.
+  // Versions before 16.11 have no action, and deliver new ones only.
   if ((given?.action ?? "create") !== "create" || given?.system === true) return [];
   const id = required(identifier(given?.id), "object_attributes.id");
   const { position } = given ?? {};

@@ -2,7 +2,7 @@ import type { ForgeAccount, ForgeEvent } from "../../domain/automations/forge-ev
 import { accountOf, longest, most } from "./event.ts";
 import { choice, identifier, integer, list, present, required, text, type Untrusted } from "./payload.ts";
 
-/** What readers of payloads get in addition to them. */
+/** The context of readers in addition to the payload. */
 export interface Around {
   readonly projectUrl: string;
   readonly actor: ForgeAccount | null;
@@ -24,7 +24,7 @@ export interface Label {
   id: unknown;
   title: unknown;
 }
-/** What issues and merge requests have in common. */
+/** The common fields of issues and merge requests. */
 interface IssueOrMergeRequest {
   id: unknown;
   iid: unknown;
@@ -41,7 +41,7 @@ export interface MergeRequest extends IssueOrMergeRequest {
   source_branch: unknown;
   target_branch: unknown;
   draft?: unknown;
-  /** What `draft` was called before GitLab 14. */
+  /** The name of `draft` before GitLab 14. */
   work_in_progress?: unknown;
   source?: { web_url: unknown };
   last_commit?: { id: unknown };

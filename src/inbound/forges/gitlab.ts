@@ -23,10 +23,10 @@ export const gitlab: DeliveryReader = {
   },
   read(delivery) {
     const payload = readPayload(delivery);
-    const told = payload as NonNullable<Untrusted<{ object_kind: unknown; project: Project; user: User }>>;
-    const project = repository(told.project);
-    const read = choice(told.object_kind, readers);
-    const actor = account(told.user) ?? pusher(payload);
+    const envelope = payload as NonNullable<Untrusted<{ object_kind: unknown; project: Project; user: User }>>;
+    const project = repository(envelope.project);
+    const read = choice(envelope.object_kind, readers);
+    const actor = account(envelope.user) ?? pusher(payload);
     // Epics and the like of a group have no project: nothing that a run could work in.
     const happenings = project === null || read === null ? [] : read(payload, { projectUrl: project.url, actor });
     const surroundings = { forge: "gitlab", repository: project, actor, payload } as const;
@@ -39,16 +39,16 @@ export const gitlab: DeliveryReader = {
 
 /** Issues are `confidential`, comments `internal` (`confidential` in versions before 16); those on a confidential issue are delivered as such. */
 function isConfidential(payload: object): boolean {
-  const told = payload as NonNullable<
+  const envelope = payload as NonNullable<
     Untrusted<{
       event_type?: unknown;
       object_attributes?: { confidential?: unknown; internal?: unknown };
       issue?: { confidential?: unknown };
     }>
   >;
-  const { confidential, internal } = told.object_attributes ?? {};
-  const isNamedSo = typeof told.event_type === "string" && told.event_type.startsWith("confidential_");
-  return isNamedSo || [confidential, internal, told.issue?.confidential].includes(true);
+  const { confidential, internal } = envelope.object_attributes ?? {};
+  const isNamedSo = typeof envelope.event_type === "string" && envelope.event_type.startsWith("confidential_");
+  return isNamedSo || [confidential, internal, envelope.issue?.confidential].includes(true);
 }
 
 /** The same for each attempt at a delivery. Versions before 17.4 have only an id for the request that set off the event. */
@@ -71,7 +71,7 @@ const readers: Readonly<Record<string, (payload: object, around: Around) => Forg
   release,
 };
 
-/** What is read of a push's delivery. */
+/** The fields read of a push's delivery. */
 export type PushPayload = NonNullable<
   Untrusted<{
     ref: unknown;
@@ -95,7 +95,7 @@ function push(payload: object, { projectUrl }: Around): ForgeHappening[] {
   return gitPush(projectUrl, change, commits(change.commits), null);
 }
 
-/** What is read of a pipeline's delivery. */
+/** The fields read of a pipeline's delivery. */
 export type PipelinePayload = NonNullable<
   Untrusted<{
     object_attributes: {
@@ -127,7 +127,7 @@ function pipeline(payload: object, { projectUrl }: Around): ForgeHappening[] {
   const number = integer(into?.iid);
   // The ref of a merge request's pipeline may be refs/merge-requests/1/head.
   const ref = text(into?.source_branch ?? given?.ref, longest.name);
-  // A fork's branch may be called like one of ours, by anybody.
+  // A fork's branch may have the name of one of ours.
   const isFork = identifier(into?.source_project_id) !== identifier(into?.target_project_id);
   const checks = {
     kind: "pipeline",
@@ -152,7 +152,7 @@ function failedJobs(builds: PipelinePayload["builds"]): string {
   return text(names.join(", "), longest.name) ?? "";
 }
 
-/** What is read of a release's delivery. */
+/** The fields read of a release's delivery. */
 export type ReleasePayload = NonNullable<
   Untrusted<{ id: unknown; action: unknown; tag: unknown; name: unknown; description: unknown; url: unknown }>
 >;
@@ -161,12 +161,19 @@ function release(payload: object, { projectUrl }: Around): ForgeHappening[] {
   const { id, action, tag, name, description, url } = payload as ReleasePayload;
   if (action !== "create") return [];
   const tagName = required(text(tag, longest.name), "tag");
-  const told = {
+  const published = {
     tag: tagName,
     name: text(name, longest.title) ?? "",
     body: text(description, longest.body) ?? "",
     url: text(url, longest.url) ?? `${projectUrl}/-/releases/${encodeURIComponent(tagName)}`,
     prerelease: false,
   };
-  return [{ name: "release.published", key: [identifier(id), tagName], subject: told.url, fields: { release: told } }];
+  return [
+    {
+      name: "release.published",
+      key: [identifier(id), tagName],
+      subject: published.url,
+      fields: { release: published },
+    },
+  ];
 }

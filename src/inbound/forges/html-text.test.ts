@@ -5,7 +5,7 @@ import { textOfHtml } from "./html-text.ts";
 const mention = (html: string) => findMention(textOfHtml(html), "offstage");
 
 describe("what a comment in HTML says", () => {
-  it("stands on lines, without tags and what nobody sees", () => {
+  it("is on lines, without tags and hidden elements", () => {
     expect(textOfHtml("<div>One&nbsp;<b>two</b> &amp; three<br>four</div><div><br></div><p>five</p>")).toBe(
       "One two & three\nfour\n\nfive",
     );
@@ -20,7 +20,7 @@ describe("what a comment in HTML says", () => {
     expect(mention("<div>@offstage&nbsp;!fix the&nbsp;total</div>")).toEqual({ macro: "fix" });
     expect(mention('<a href="#" data-vss-mention="version:2.0,1">@offstage</a>&nbsp;look')).not.toBeNull();
   });
-  it("calls nobody in code, in a quotation, or in what nobody sees", () => {
+  it("has no mention in code, in a quotation, or in hidden elements", () => {
     expect(
       mention("<blockquote><div>@offstage look</div><p>/offstage look</p></blockquote><div>I would not.</div>"),
     ).toBeNull();

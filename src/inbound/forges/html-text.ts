@@ -1,17 +1,17 @@
 import { Parser } from "htmlparser2";
 
-/** Elements that begin on a line of their own. */
+/** Elements that begin on a new line. */
 const blocks: ReadonlySet<string> = new Set(
   "address article aside blockquote dd div dl dt figure footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section table tr ul".split(
     " ",
   ),
 );
-/** Elements whose contents nobody sees. */
+/** Elements whose contents are not shown. */
 const unseen: ReadonlySet<string> = new Set(["head", "script", "style", "template", "title"]);
 
 /**
- * What a text that a person wrote in a service's editor says, which the service delivers as HTML: as Markdown in which code is code and
- * quotations are quotations, so that both are known for what they are. A text without HTML stays as it is.
+ * Converts a text from a service's editor, which the service delivers as HTML, to Markdown that keeps code and
+ * quotations, so that both are recognized. A text without HTML stays as it is.
  */
 export function textOfHtml(html: string): string {
   if (!/<[a-z!/]|&(?:[a-z]|#)/iu.test(html)) return html;

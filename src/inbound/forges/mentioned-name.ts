@@ -1,7 +1,7 @@
-/** A person's name as it may stand in a text in place of their id: nothing in it is Markdown, another mention or a command. */
+/** A person's name as it may replace their id in a text: nothing in it is Markdown, another mention or a command. */
 const harmless = /^[\p{L}\p{N}](?:[\p{L}\p{N} _-]{0,98}[\p{L}\p{N}])?$/u;
 
-/** The mention of somebody by name, in place of one by id that only the forge can read; null if the name may not stand in a text. */
+/** A mention by name, in place of one by id that only the forge can read; null if the name can't be in a text. */
 export function mentionOf(name: string): string | null {
   return harmless.test(name) ? `@${name}` : null;
 }

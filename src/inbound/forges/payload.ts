@@ -82,7 +82,7 @@ export function list<Item>(value: readonly Item[] | null | undefined, longest = 
   return Array.isArray(value) ? (value as readonly Item[]).slice(0, longest) : [];
 }
 
-/** What is not null of some values. */
+/** The non-null values of a list. */
 export function present<Value>(values: readonly (Value | null)[]): Value[] {
   return values.filter((value) => value !== null);
 }
@@ -97,7 +97,7 @@ export function required<Value>(value: Value | null, name: string): Value {
   return value;
 }
 
-/** What a word of a payload stands for; null if it is none of the words that are known. */
+/** The meaning of a word of a payload; null if the word is unknown. */
 export function choice<Meaning>(value: unknown, meanings: Readonly<Record<string, Meaning>>): Meaning | null {
   return typeof value === "string" && Object.hasOwn(meanings, value) ? (meanings[value] ?? null) : null;
 }

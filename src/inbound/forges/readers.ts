@@ -22,7 +22,7 @@ const readers: Readonly<Record<DeliveringForge, DeliveryReader>> = {
   azure,
 };
 
-/** What reads the deliveries of a kind of forge. */
+/** The reader of a kind of forge's deliveries. */
 export function readerOf(kind: DeliveringForge): DeliveryReader {
   return readers[kind];
 }

@@ -132,7 +132,7 @@ describe("binary mode", () => {
 });
 
 describe("batched mode", () => {
-  it("tells of each event by itself", () => {
+  it("delivers each event separately", () => {
     const { events, deliveryId } = batch([event, { ...event, id: "2" }]);
     expect(events.map(({ contentKey }) => contentKey)).toEqual([
       structured(event).events[0]?.contentKey,
@@ -186,7 +186,7 @@ describe("consent to deliveries", () => {
     });
     expect(consentTo({ "webhook-request-origin": "a.example" }, 600)).toMatchObject({ "webhook-allowed-rate": "600" });
   });
-  it("is given to nobody who does not ask for it so", () => {
+  it("is sent only to a sender that asks for it in this way", () => {
     expect(consentTo({}, 600)).toBeNull();
     expect(consentTo({ "webhook-request-origin": "a.example\r\nx: y" }, 600)).toBeNull();
     expect(consentTo({ "webhook-request-origin": "a".repeat(254) }, 600)).toBeNull();

@@ -83,7 +83,7 @@ function read(delivery: InboundDelivery): ReadDelivery {
   const events = eventsOf(delivery).map(happeningOf);
   const webhookId = deliveryIdOf(delivery.headers["webhook-id"]);
   const [first] = events;
-  // An event has no delivery of its own, so a single one is its delivery.
+  // An event has no delivery id, so a single one is its delivery.
   return deliveryOf(webhookId ?? (events.length === 1 ? (first?.contentKey ?? null) : null), events);
 }
 

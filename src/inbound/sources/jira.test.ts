@@ -41,7 +41,7 @@ it("gives an issue's fields, with the address that people open", () => {
   });
 });
 
-it("tells of an assignment and a move at once as two happenings", () => {
+it("delivers an assignment and a move at once as two happenings", () => {
   const { events } = read(changed);
   expect(events.map(({ name }) => name)).toEqual(["issue.assigned", "issue.statusChanged"]);
   expect(new Set(events.map(({ contentKey }) => contentKey)).size).toBe(2);
@@ -62,9 +62,9 @@ it("reads Data Center: people without accounts, and a Jira below a path", () => 
   expect(read(labeled).deliveryId).toBeNull();
 });
 
-it("has nothing to tell of what was taken away, and of other fields", () => {
+it("has no event for removals and for other fields", () => {
   expect(namesOf(withItems({ field: "assignee", from: "a", fromString: "A", to: null, toString: null }))).toEqual([]);
-  // Without a name of its own, a change has the one that every object inherits.
+  // Without its own name, a change has the one that every object inherits.
   expect(namesOf(withItems({ field: "assignee", from: "a", fromString: "A", to: null }))).toEqual([]);
   expect(namesOf(withItems({ field: "labels", fromString: "a b", toString: "a" }))).toEqual([]);
   expect(namesOf(withItems({ field: "labels", fromString: "a", toString: "a b" }))).toEqual(["issue.labeled"]);
@@ -73,7 +73,7 @@ it("has nothing to tell of what was taken away, and of other fields", () => {
   expect(namesOf({ ...created, webhookEvent: "jira:issue_deleted" })).toEqual([]);
 });
 
-it("tells of an issue that went to another project as moved", () => {
+it("delivers an issue that went to another project as moved", () => {
   const project = { field: "project", from: "1", fromString: "Shop", to: "2", toString: "Accounts" };
   const key = { field: "Key", from: null, fromString: "SHOP-42", to: null, toString: "ACC-1" };
   expect(namesOf(withItems(project, key))).toEqual(["issue.moved"]);

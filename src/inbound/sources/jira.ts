@@ -158,7 +158,7 @@ function ofChange(item: unknown, payload: Payload): SourceHappening[] {
   const name = Object.hasOwn(namesOfFields, field) ? namesOfFields[field] : undefined;
   if (name === undefined) return [];
   const [from, to] = [textAt(item, "fromString"), textAt(item, "toString")];
-  // Of a person or a label that was only taken away there is nothing to start for.
+  // The removal of a person or a label is no event.
   if (name === "issue.assigned" && to === null && textAt(item, "to") === null) return [];
   if (name === "issue.labeled" && !hasNewWord(from, to)) return [];
   return [happening(name, payload, { field, from, to })];
@@ -194,7 +194,7 @@ function happening(
   };
 }
 
-/** The address of the Jira that has an issue: what stands before the path of its API. */
+/** The address of the Jira that has an issue: the part before the path of its API. */
 function baseOf(issue: Payload): string | null {
   const self = linkAt(issue, "self");
   const end = self?.indexOf("/rest/") ?? -1;
@@ -229,7 +229,7 @@ function personOf(account: Payload | null): SourceAccount | null {
   return { id, name: textAt(account, "displayName"), isBot: textAt(account, "accountType") === "app" };
 }
 
-/** Elements of the Atlassian Document Format that stand on lines of their own. */
+/** Elements of the Atlassian Document Format that are on separate lines. */
 const blocks = new Set([
   "paragraph",
   "heading",

@@ -33,7 +33,7 @@ it("gives an issue's fields", () => {
   });
 });
 
-it("tells of a changed status under both names, with one key, so that who listens to both starts once", () => {
+it("delivers a changed status under both names, with one key, so that a trigger of both starts once", () => {
   const { events } = read(moved);
   expect(events.map(({ name }) => name)).toEqual(["issue.statusChanged", "issue.updated"]);
   expect(new Set(keysOf(moved)).size).toBe(1);
@@ -42,7 +42,7 @@ it("tells of a changed status under both names, with one key, so that who listen
   ]);
 });
 
-it("tells of any other change as an update, with what it was before", () => {
+it("delivers any other change as an update, with the values before", () => {
   const { events } = read(assigned);
   expect(events.map(({ name }) => name)).toEqual(["issue.updated"]);
   expect(events[0]?.event["changes"]).toEqual([
@@ -58,7 +58,7 @@ it("knows a delivery that is sent again, and each change by itself", () => {
   expect(keysOf(created)).not.toEqual(keysOf(assigned));
 });
 
-it("has nothing to tell of an issue that was only dragged to another place, of its removal, and of other things", () => {
+it("has no event for an issue that was only dragged to another place, for its removal, and for other things", () => {
   expect(read({ ...assigned, updatedFrom: { sortOrder: 3, updatedAt: "2026-08-19T12:00:00.000Z" } }).events).toEqual(
     [],
   );
@@ -68,7 +68,7 @@ it("has nothing to tell of an issue that was only dragged to another place, of i
   }
 });
 
-it("has nothing to tell of who follows an issue: commenting on it alone makes somebody follow it", () => {
+it("has no event for subscribers of an issue: a comment alone subscribes its author", () => {
   expect(
     read({ ...assigned, updatedFrom: { subscriberIds: [], updatedAt: "2026-08-19T12:00:00.000Z" } }).events,
   ).toEqual([]);

@@ -166,8 +166,8 @@ function happening(name: string, payload: Payload, changes: SourceEvent["changes
 }
 
 /**
- * Names in `updatedFrom` that say nothing of the issue: when it was changed, its places in lists, who follows it, reactions. Who
- * comments follows it from then on, so an answer would be an update, whose answer would be the next.
+ * Names in `updatedFrom` that are not about the issue: when it was changed, its places in lists, who follows it,
+ * reactions. A commenter follows it from then on, so an answer would be an update, whose answer would be the next.
  */
 const unsaid = new Set([
   "updatedAt",
@@ -179,7 +179,7 @@ const unsaid = new Set([
   "reactionData",
 ]);
 
-/** What an update changed: the names in `updatedFrom` have the values before it. */
+/** The changes of an update: the names in `updatedFrom` have the values before it. */
 function changesOf(payload: Payload): NonNullable<SourceEvent["changes"]> {
   const before = objectAt(payload, "updatedFrom") ?? {};
   return Object.keys(before)

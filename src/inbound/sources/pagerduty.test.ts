@@ -65,7 +65,7 @@ it("knows every name under PagerDuty's own", () => {
   }
 });
 
-it("has nothing to tell of a test of the address, of services, and of types that it does not know", () => {
+it("has no event for a test of the address, for services, and for unknown types", () => {
   const data = { message: "Hello from your friend Pagey!", type: "ping" };
   expect(read(withEvent({ event_type: "pagey.ping", resource_type: "pagey", data })).events).toEqual([]);
   expect(read(withEvent({ event_type: "service.updated" })).events).toEqual([]);

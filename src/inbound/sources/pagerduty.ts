@@ -174,7 +174,7 @@ function incidentOf(payload: Payload): NonNullable<SourceEvent["incident"]> {
   };
 }
 
-/** Who did something: a user, or a service or an integration, which nobody is. */
+/** The actor: a user, or a service or an integration, which are bots. */
 function agentOf(agent: Payload | null): SourceAccount | null {
   const id = textAt(agent, "id");
   if (id === null) return null;

@@ -72,8 +72,8 @@ export function isPayload(value: unknown): value is Payload {
 }
 
 /**
- * What is at a path of names; undefined if there is nothing. Only a value's own names count: Jira's changes have one that every
- * object inherits (`toString`).
+ * The value at a path of names; undefined if there is none. Only a value's own names count: Jira's changes have one
+ * that every object inherits (`toString`).
  */
 export function at(value: unknown, ...path: readonly string[]): unknown {
   return path.reduce<unknown>(

@@ -69,11 +69,11 @@ it("tells alerts apart by event and rule, and knows their issue", () => {
   expect(other.events[0]?.contentKey).not.toBe(events[0]?.contentKey);
 });
 
-it.each(["installation", "comment", "metric_alert", "error", ""])("has nothing to tell of %s", (resource) => {
+it.each(["installation", "comment", "metric_alert", "error", ""])("has no event for %s", (resource) => {
   expect(read(created, resource).events).toEqual([]);
 });
 
-it("has nothing to tell of what people do with an issue", () => {
+it("has no event for people's actions on an issue", () => {
   for (const action of ["resolved", "assigned", "archived", "ignored"])
     expect(read({ ...created, action }).events).toEqual([]);
 });

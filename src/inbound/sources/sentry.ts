@@ -126,7 +126,7 @@ function read(delivery: InboundDelivery): ReadDelivery {
 
 function ofIssue(payload: Payload): SourceHappening | null {
   const action = requiredText(payload, "action");
-  // An issue is also unresolved because a person says so, or because it escalates: only its substatus tells.
+  // An issue is also unresolved because a person says so, or because it escalates: only its substatus shows which.
   const isRegression = action === "unresolved" && textAt(payload, "data", "issue", "substatus") === "regressed";
   if (action !== "created" && !isRegression) return null;
   const name = isRegression ? "issue.regressed" : "issue.created";

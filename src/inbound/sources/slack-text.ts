@@ -1,6 +1,6 @@
 /**
- * A message as people read it, from Slack's markup (https://docs.slack.dev/messaging/formatting-message-text): links and names in
- * the place of what stands between `<` and `>`, and its three characters that are written as entities.
+ * A message as people read it, from Slack's markup (https://docs.slack.dev/messaging/formatting-message-text): links
+ * and names instead of the markup between `<` and `>`, and its three characters that are written as entities.
  * @param ownUser the app's user, whose mention at the beginning is left out; null if it is not known
  */
 export function readableText(markup: string, ownUser: string | null): string {

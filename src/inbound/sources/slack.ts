@@ -137,7 +137,7 @@ function read(delivery: InboundDelivery): ReadDelivery {
   return deliveryOf(deliveryIdOf(requiredText(payload, "event_id")), happening === null ? [] : [happening]);
 }
 
-/** Kinds of messages that people and programs write; the others tell of channels, or of changed and deleted messages. */
+/** Kinds of messages that people and programs write; the others are about channels, or changed and deleted messages. */
 const written = new Set([null, "file_share", "thread_broadcast", "me_message", "bot_message"]);
 
 function happeningOf(payload: Payload): SourceHappening | null {

@@ -5,7 +5,7 @@ import type { InboundDelivery, DeliveryReader, ReadDelivery } from "../delivery.
 export interface SourceSample {
   /** The name of the event that it becomes. */
   readonly event: string;
-  /** What happened in it, in a few words. */
+  /** Its event, in a few words. */
   readonly title: string;
   /** Names in lower case; without those of the signature. */
   readonly headers: Readonly<Record<string, string>>;

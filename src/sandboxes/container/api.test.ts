@@ -55,7 +55,7 @@ describe("an engine's answers", () => {
     return { api: createEngineApi(socket), asked, said };
   }
 
-  it("are not read beyond a bound, whoever sends them", async () => {
+  it("are not read beyond a bound, from any sender", async () => {
     let sent = 0;
     const { api } = await engineThat((_, response) => {
       const more = (): void => {

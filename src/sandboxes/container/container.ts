@@ -16,7 +16,7 @@ import { testContainers } from "./self-test.ts";
 import type { ContainerSettings } from "./settings.ts";
 import { createWorkLimiter, type WorkLimits } from "./work-limiter.ts";
 
-/** What the container sandbox needs in addition to its settings. */
+/** Dependencies of the container sandbox in addition to its settings. */
 export interface ContainerOptions {
   /** Id of this server: unique, and constant over restarts. Containers carry it in a label. */
   readonly serverId: () => Promise<string>;
@@ -38,7 +38,7 @@ const defaultWorkLimits: WorkLimits = { atOnce: 8, waiting: 256, waitMs: 60_000 
 const sameKernel: ReadonlySet<string | null> = new Set([null, "runc", "crun", "io.containerd.runc.v2"]);
 
 /**
- * Starts each command in a container of its own, by Docker's API (https://docs.docker.com/reference/api/engine/): a
+ * Starts each command in its own container, by Docker's API (https://docs.docker.com/reference/api/engine/): a
  * read-only root image, no network, no capabilities, no new privileges, limited by the engine's control groups. The
  * command runs only after all of this was verified at the kernel; every call of the engine has a time limit.
  */

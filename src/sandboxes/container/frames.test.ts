@@ -58,7 +58,7 @@ describe("the engine's one stream", () => {
     expect((await read).length).toBe(20_000);
   });
 
-  it("is read no faster than whoever is behind reads, and gathers no frame", async () => {
+  it("is read no faster than its consumer reads, and gathers no frame", async () => {
     const [stdout, stderr] = [new PassThrough(), new PassThrough()];
     let given = 0;
     // One frame of a gigabyte, of which a piece is made when it is asked for.
@@ -91,7 +91,7 @@ describe("the engine's one stream", () => {
     const [stdout, stderr] = [new PassThrough({ highWaterMark: 1 }), new PassThrough()];
     const source = new PassThrough();
     const done = pipeline(source, createDemultiplexer({ stdout, stderr }));
-    source.write(encode({ kind: 1, bytes: Buffer.from("nobody reads it") }));
+    source.write(encode({ kind: 1, bytes: Buffer.from("unread") }));
     source.write(encode({ kind: 2, bytes: Buffer.from("heard") }));
     await new Promise(setImmediate);
     expect(stderr.readableLength).toBe(0);

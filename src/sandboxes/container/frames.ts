@@ -4,7 +4,7 @@ const headerBytes = 8;
 /** Output of a frame, by its first byte; 0 is an echo of the input, 3 the engine's own errors. */
 const kinds = { 0: "stderr", 1: "stdout", 2: "stderr", 3: "stderr" } as const;
 
-/** Where the two outputs of a command go. */
+/** The destinations of a command's two outputs. */
 export interface Outputs {
   readonly stdout: Writable;
   readonly stderr: Writable;
@@ -47,7 +47,7 @@ export function createDemultiplexer(outputs: Outputs): Writable {
       const part = chunk.subarray(from, from + left);
       from += part.length;
       left -= part.length;
-      // Nobody reads an output that was ended.
+      // An output that was ended has no reader.
       if (!output.destroyed && !output.writableEnded && !output.write(part)) await drained(output);
     }
   }

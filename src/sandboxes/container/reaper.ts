@@ -27,7 +27,7 @@ export interface Retries {
 /** Default retries. */
 export const defaultRetries: Retries = { firstMs: 1_000, longestMs: 60_000, most: 8, sweepMs: 60_000 };
 
-/** What reaping containers needs. */
+/** Dependencies for reaping containers. */
 export interface ReaperOptions {
   readonly engine: EngineApi;
   /** Id of this server: unique among all that use the engine, and constant over restarts. */

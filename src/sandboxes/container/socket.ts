@@ -35,7 +35,7 @@ export const longestAnswerBytes = 8 * 1024 * 1024;
 const longestMessage = 2_000;
 
 /**
- * Sends a request over a connection of its own.
+ * Sends a request over its own connection.
  * @param socketPath path of the engine's unix socket
  * @returns the body of a successful answer
  * @throws EngineError if the status is not successful, or the body is longer than `longestAnswerBytes`; the system's

@@ -4,7 +4,7 @@ import { callEngine, untilStopped, type CallLimits } from "./call.ts";
 import { containerLabel, processLabel, serverLabel } from "./labels.ts";
 import type { OwnerProcess } from "./owner-process.ts";
 
-/** What a sweep needs. */
+/** Dependencies of a sweep. */
 export interface Sweep {
   readonly engine: EngineApi;
   /** Id of the server that owns the containers. */

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { createWorkLimiter } from "./work-limiter.ts";
 
-/** Work that ends when it is told to, and notes its beginning. */
+/** Work that ends on request, and notes its beginning. */
 function createWork(begun: string[]) {
   const ends = new Map<string, () => void>();
   return {

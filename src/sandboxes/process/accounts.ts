@@ -13,8 +13,8 @@ export interface AccountFiles {
 }
 
 /**
- * The accounts that a sandbox has: its own user, whom `whoami`, `os.userInfo()`, git and ssh ask for, then root and nobody,
- * the owners of other files. Nothing of the machine's accounts is in them.
+ * The accounts that a sandbox has: its own user, which `whoami`, `os.userInfo()`, git and ssh look up, then `root` and
+ * `nobody`, the owners of other files. They have none of the machine's accounts.
  */
 export function accountsOf({ uid, gid, home }: SandboxUser): AccountFiles {
   // A colon or a line feed would end the field.

@@ -17,7 +17,7 @@ const setns: Partial<Record<NodeJS.Architecture, number>> = { x64: 308, arm64: 2
 const limitMs = 10_000;
 const lookAgainMs = 10;
 
-/** What this machine lacks for folders to be attached to a running sandbox; null if nothing is known to be missing. */
+/** The missing requirement of this machine for attaching folders to a running sandbox; null if none is known. */
 export function missingForAttaching(): string | null {
   if (process.getuid?.() !== 0) return "only root can give a running sandbox its folders";
   if (!existsSync(systemPerl)) return `${systemPerl}, which gives a running sandbox its folders, is not installed`;
@@ -42,10 +42,10 @@ export async function attachFolders(child: LimitedProcess, home: string, later: 
 }
 
 /**
- * Waits until a sandbox runs its command: bubblewrap tells of the first process before it has made the sandbox's folders, and that
- * process starts the command when they are made. Until then it may still see the machine's own.
+ * Waits until a sandbox runs its command: bubblewrap reports the first process before it has made the sandbox's
+ * folders, and that process starts the command when they are made. Until then it may still see the machine's own.
  * @returns its first process
- * @throws Error if it ends before, or does not come to it
+ * @throws Error if it ends before, or does not get that far
  */
 async function whenRunning(child: LimitedProcess): Promise<number> {
   let hasEnded = false;

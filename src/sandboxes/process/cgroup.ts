@@ -20,7 +20,7 @@ export interface ControlGroup {
   exceeded(): Exceeded | null;
   /** Gives it a quarter of the processor time that others get if both want it, or as much as others. */
   standBack(isBehind: boolean): void;
-  /** What all processes in it use; null if the kernel does not tell. */
+  /** The usage of all processes in it; null if the kernel does not report it. */
   usage(): SandboxUsage | null;
   /** Removes the group. @returns false while a process is still in it: try again */
   remove(): boolean;
@@ -32,13 +32,13 @@ interface Tree {
   readonly limits: (limits: ResourceLimits) => readonly (readonly [file: string, value: string])[];
   /** Processor weight of all sandboxes together, below the server's. */
   readonly share: readonly [file: string, value: string];
-  /** Processor weight of one sandbox among the others: one that stands back, and the usual one. */
+  /** Processor weight of one sandbox among the others: a low-priority one, and the usual one. */
   readonly weight: { readonly file: string; readonly behind: string; readonly usual: string };
   readonly memoryEvents: string;
   readonly processEvents: string;
   /** File of the memory in use, and the line of `memory.stat` with what of it are copies of files that can be given up. */
   readonly memory: readonly [file: string, cached: string];
-  /** File of the processor time, what stands before the number in it, and how many of its units are a ms. */
+  /** File of the processor time, the text before the number in it, and how many of its units are a ms. */
   readonly cpu: readonly [file: string, before: string, units: number];
 }
 

@@ -1,8 +1,7 @@
-# Prints `open device:inode blocks` for each deleted file that a process has open, executes or, if the server has the right to
-# see it, has mapped; `shared` and the kilobytes of shared memory; and for each socket the number of descriptors in flight
-# with the socket's inode. A thread may have descriptors of its own; and if a process's first thread has ended, its data are
-# visible only under another thread's id.
-# Arguments: process ids, or `uid` and a user id
+# Prints `open device:inode blocks` for each deleted file that a process has open, executes or, if the server has the
+# right to see it, has mapped; `shared` and the kilobytes of shared memory; and for each socket the number of
+# descriptors in flight with the socket's inode. A thread may have separate descriptors; and if a process's first thread
+# has ended, its data are visible only under another thread's id. Arguments: process ids, or `uid` and a user id
 LC_ALL=C
 export LC_ALL
 cd /proc || exit 0

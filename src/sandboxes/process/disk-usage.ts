@@ -85,7 +85,7 @@ const noRemoved: DiskUsage = { bytes: 0, files: 0, sharedBytes: 0, inFlight: 0 }
 async function countOpen(folders: readonly string[], holders: Holders): Promise<DiskUsage> {
   const processes = "uid" in holders ? ["uid", String(holders.uid)] : holders.pids.map(String);
   if (processes.length === 0) return noRemoved;
-  // What is mounted in them, as an overlay is, writes to their disk too.
+  // Mounts in them, such as overlays, write to their disk too.
   const mounted = (await Promise.all(folders.map(mountsBelow))).flat().map(({ at }) => at);
   const devices = new Set(
     await Promise.all(

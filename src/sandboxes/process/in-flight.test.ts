@@ -6,7 +6,7 @@ const look = (used: number, left: number, inFlight = 0) => ({
   room: { bytes: left, files: 1_000, sharedBytes: 0 },
 });
 
-test("what others write is nobody's while no descriptor is in flight", () => {
+test("other processes' writes do not count while no descriptor is in flight", () => {
   const count = createInFlightCount();
   for (const left of [1_000, 700, 300]) expect(count(look(10, left)).bytes).toBe(0);
 });

@@ -16,7 +16,7 @@ type Place = Pick<SandboxRequest, "workspace" | "home" | "disk">;
 
 /** A started command with limits. */
 export interface LimitedProcess extends StartedProcess {
-  /** From now on these folders count, and it stands back no more. */
+  /** From now on these folders count, and it has the usual priority. */
   measureInstead(place: Place): void;
 }
 
@@ -88,7 +88,7 @@ export function startLimited(
   };
 }
 
-/** Folders to measure, and the folder that may be a file system of its own. */
+/** Folders to measure, and the folder that may be a separate file system. */
 export function watched({ disk, workspace, home }: Pick<SandboxRequest, "disk" | "workspace" | "home">) {
   return disk === undefined
     ? { folders: [...new Set([workspace, home])], disk: dirname(workspace) }

@@ -10,7 +10,7 @@ export interface Mount {
 
 /**
  * Mounts at a folder and below it, the deepest first (proc_pid_mountinfo(5)).
- * @returns none if the folder does not exist, or the system does not tell
+ * @returns none if the folder does not exist, or the system does not list them
  */
 export async function mountsBelow(folder: string): Promise<Mount[]> {
   const real = await realpath(folder).catch(() => null);

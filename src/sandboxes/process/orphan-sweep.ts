@@ -13,7 +13,7 @@ export function createOrphanSweep(): Service {
       return Promise.resolve();
     },
     everyMs: sweepEveryMs,
-    // What another user's process or a process that ends just now refuses is looked at again in the next pass.
+    // Processes that can't be read now, another user's or ending ones, are read again in the next pass.
     onFailure: () => undefined,
   });
 }

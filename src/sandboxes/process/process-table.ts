@@ -11,7 +11,7 @@ export function endProcess(pid: number): void {
 }
 
 /**
- * A process and its descendants, including those with an environment of their own. A descendant whose parent has ended
+ * A process and its descendants, including those with another environment. A descendant whose parent has ended
  * is found only if its namespace has an init process (pid_namespaces(7)), as bubblewrap's has.
  */
 export function familyOf(first: number): number[] {
@@ -42,7 +42,7 @@ export interface KnownProcess {
   readonly parent: number;
 }
 
-/** A process that runs; null if it has ended, even if nobody has read its exit code yet. */
+/** A process that runs; null if it has ended, even if its exit code was not read yet. */
 export function knownProcess(pid: number): KnownProcess | null {
   const fields = fieldsOf(pid);
   const [state, parent] = fields ?? [];

@@ -5,7 +5,7 @@ import { memoryOf } from "./watch.ts";
 /** Length of the kernel's unit of processor time (USER_HZ, 100 on every Linux), in ms. */
 const tickMs = 10;
 
-/** What these processes use now; null if there are none. Those that have ended do not count. */
+/** The usage of these processes now; null if there are none. Ended ones do not count. */
 export function usageOf(pids: readonly number[]): SandboxUsage | null {
   if (pids.length === 0) return null;
   return { memoryBytes: memoryOf(pids), cpuMs: pids.reduce((sum, pid) => sum + cpuMsOf(pid), 0) };

@@ -14,9 +14,9 @@ const patienceMs = 2_000;
 export interface StartOptions {
   readonly cwd: string;
   /**
-   * What of the command's processes is ended with it in addition to its process group: nothing; all that can be found, which reads every
-   * process of the machine; or all of its process namespace, whose first process the command tells on the descriptor after
-   * `more`, as bubblewrap does (`--info-fd`).
+   * The processes that are ended with the command in addition to its process group: nothing; all that can be found,
+   * which reads every process of the machine; or all of its process namespace, whose first process the command reports
+   * on the descriptor after `more`, as bubblewrap does (`--info-fd`).
    */
   readonly ends: "group" | "descendants" | "namespace";
   /** Contents of file descriptors 3, 4 and so on. */
@@ -65,8 +65,8 @@ export function startProcess(
     descriptor.end(content);
   }
   const first = ends === "namespace" ? firstProcess(descriptors[3 + more.length], child.pid) : () => null;
-  // With the first process of a namespace the kernel ends all others (pid_namespaces(7)). A command that was ended before it
-  // told of one may have made one.
+  // With the first process of a namespace the kernel ends all others (pid_namespaces(7)). A command that was ended
+  // before it reported one may have made one.
   const descendants = (): number[] => {
     if (ends === "group") return [];
     const known = first();
@@ -137,13 +137,13 @@ export function startProcess(
  * @returns what is known of it so far: "ended" if it had ended by then; null if nothing is known
  */
 function firstProcess(descriptor: unknown, maker: number | undefined): () => KnownProcess | "ended" | null {
-  let told = "";
+  let output = "";
   let known: KnownProcess | "ended" | null = null;
   if (descriptor instanceof Readable) {
     descriptor.on("error", () => undefined);
     descriptor.on("data", (chunk: Buffer) => {
-      told += chunk.toString("latin1");
-      const pid = /"child-pid": (\d+)/u.exec(told)?.[1];
+      output += chunk.toString("latin1");
+      const pid = /"child-pid": (\d+)/u.exec(output)?.[1];
       if (pid === undefined || known !== null) return;
       const found = knownProcess(Number(pid));
       if (found === null) known = "ended";

@@ -25,18 +25,18 @@ server.listen(0, "127.0.0.1", () => {
   const fill = (text) => text.replaceAll("{gatewayPort}", port);
   const env = Object.fromEntries(Object.entries(process.env).map(([name, value]) => [name, fill(value)]));
   if (kind === "closed") {
-    // What programs look at to find a proxy; Node itself only if it is told to.
+    // Variables by which programs find a proxy; Node itself only if configured to.
     for (const name of ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"])
       env[name] = `http://127.0.0.1:${port}`;
     for (const name of ["NO_PROXY", "no_proxy"]) env[name] = "127.0.0.1,localhost,::1";
     env.NODE_USE_ENV_PROXY = "1";
-    // These look at variables of their own alone. Of a Java program's options the last counts.
+    // These read only their own variables. Of a Java program's options the last counts.
     env.YARN_HTTPS_PROXY = env.HTTPS_PROXY;
     const java = ["http", "https"].flatMap((scheme) => [
       `-D${scheme}.proxyHost=127.0.0.1`,
       `-D${scheme}.proxyPort=${port}`,
     ]);
-    // By default Maven 3.9 and later don't look at what Java is told (https://maven.apache.org/resolver/configuration.html).
+    // By default Maven 3.9 and later ignore Java's own settings (https://maven.apache.org/resolver/configuration.html).
     const maven = [...java, "-Daether.connector.http.useSystemProperties=true"];
     for (const [name, options] of Object.entries({ MAVEN_OPTS: maven, GRADLE_OPTS: java, SBT_OPTS: java }))
       env[name] = [...(env[name] ? [env[name]] : []), ...options].join(" ");

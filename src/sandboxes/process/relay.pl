@@ -38,11 +38,11 @@ close($server);
 
 my $fill = sub { my ($text) = @_; $text =~ s/\{gatewayPort\}/$port/g; $text };
 $ENV{$_} = $fill->($ENV{$_}) for keys %ENV;
-# What programs look at to find a proxy; Node itself only if it is told to. Yarn looks at variables of its own alone.
+# Variables by which programs find a proxy; Node itself only if configured to. Yarn reads only its own variables.
 $ENV{$_} = "http://127.0.0.1:$port" for qw(HTTP_PROXY HTTPS_PROXY http_proxy https_proxy YARN_HTTPS_PROXY);
 $ENV{$_} = '127.0.0.1,localhost,::1' for qw(NO_PROXY no_proxy);
 $ENV{NODE_USE_ENV_PROXY} = '1';
-# Of a Java program's options the last counts. By default Maven 3.9 and later don't look at what Java is told
+# Of a Java program's options the last counts. By default Maven 3.9 and later ignore Java's own settings
 # (https://maven.apache.org/resolver/configuration.html).
 my $java = join ' ', map { "-D$_.proxyHost=127.0.0.1 -D$_.proxyPort=$port" } qw(http https);
 my %options = (MAVEN_OPTS => "$java -Daether.connector.http.useSystemProperties=true", GRADLE_OPTS => $java, SBT_OPTS => $java);
@@ -54,8 +54,8 @@ for my $name (keys %options) {
 exec { $command[0] } @command or print STDERR "$command[0]: $!\n";
 exit 127;
 
-# Forwards until it is ended. An end of a connection is a hash: its handle, its peer, what waits to be written to it, whether
-# nothing more comes from it (`ended`) and whether that is told to the peer (`told`).
+# Forwards until it is ended. An end of a connection is a hash: its handle, its peer, what waits to be written to it,
+# whether nothing more comes from it (`ended`) and whether that was passed to the peer (`passed`).
 sub relay {
   $SIG{PIPE} = 'IGNORE';
   my %ends;
@@ -87,7 +87,7 @@ sub relay {
   }
 }
 
-# It is the command's own: whoever reads that must see its end.
+# The output is the command's own: its reader must see its end.
 sub closeOutput { open(STDIN, '<', '/dev/null'), open(STDOUT, '>', '/dev/null'), open(STDERR, '>', '/dev/null') }
 
 sub nonblocking { fcntl($_[0], $F_SETFL, $READ_WRITE_NONBLOCK) or die "a socket: $!\n" }
@@ -98,7 +98,7 @@ sub connected {
   socket(my $outer, $AF_UNIX, $SOCK_STREAM, 0) or return;
   connect($outer, pack($unixAddress, $AF_UNIX, "$socket\0")) or return;
   nonblocking($_) for $inner, $outer;
-  my ($one, $other) = map { { handle => $_, number => fileno($_), waiting => '', ended => 0, told => 0 } } $inner, $outer;
+  my ($one, $other) = map { { handle => $_, number => fileno($_), waiting => '', ended => 0, passed => 0 } } $inner, $outer;
   ($one->{peer}, $other->{peer}) = ($other, $one);
   $ends->{$_->{number}} = $_ for $one, $other;
 }
@@ -119,10 +119,10 @@ sub pass {
     if (!defined $written) { return $! == $EAGAIN || $! == $EINTR ? undef : forget($end, $ends) }
     substr($end->{waiting}, 0, $written) = '';
   }
-  return unless $end->{peer}{ended} && !$end->{peer}{told};
+  return unless $end->{peer}{ended} && !$end->{peer}{passed};
   shutdown($end->{handle}, $SHUT_WR);
-  $end->{peer}{told} = 1;
-  forget($end, $ends) if $end->{told};
+  $end->{peer}{passed} = 1;
+  forget($end, $ends) if $end->{passed};
 }
 
 # Both ends are closed: what refers to each other is never freed otherwise.
@@ -132,6 +132,6 @@ sub forget {
   for my $one ($end, $peer) {
     delete $ends->{$one->{number}};
     close($one->{handle});
-    $one->{peer} = { waiting => '', ended => 1, told => 1, number => -1 };
+    $one->{peer} = { waiting => '', ended => 1, passed => 1, number => -1 };
   }
 }

@@ -11,7 +11,7 @@ export interface Relayed {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Where a distribution's own perl is, without other people's modules: git depends on it, so most machines have it. */
+/** Path of the distribution's own perl, without third-party modules: git depends on it, so most machines have it. */
 export const systemPerl = "/usr/bin/perl";
 
 /**

@@ -48,10 +48,9 @@ const sweepEveryMs = 60 * 60_000;
 
 /**
  * Assigns user ids of this machine to sessions. A claim is a symbolic link, created atomically, named by the user id;
- * it points to the folder whose children belong to that user. So a claim that nobody released, because the server was
+ * it points to the folder whose children belong to that user. So a claim that was not released, because the server was
  * killed, is recognised as stale by its folder. After a restart of the machine the claims may be gone: a session that
- * continues claims its own id again.
- * Whatever happens to claims, an id is never assigned while a process has it.
+ * continues claims its own id again. Whatever happens to claims, an id is never assigned while a process has it.
  */
 export class UidClaims {
   readonly #range: UidRange;
@@ -264,7 +263,7 @@ function ownersIn(holder: string): number[] {
     );
     return [...new Set(owners)].filter((uid) => uid !== 0);
   } catch {
-    // Gone, or no folder: then nobody's.
+    // Gone, or no folder: then no user's.
     return [];
   }
 }

@@ -8,12 +8,12 @@ import { isUuid } from "../../domain/fields/uuid.ts";
 import { commentMarkKey } from "../../domain/repositories/comment-mark.ts";
 
 /**
- * Channel on which workers learn that an answer was queued. Whoever queues one notifies it after the commit; without, it is found
- * within a second.
+ * Channel on which workers learn that an answer was queued. The code that queues one notifies it after the commit;
+ * without, it is found within a second.
  */
 export const answersChannel = "offstage_answers";
 
-/** What is written, and where. */
+/** The text or change, and its place. */
 export type AnswerAction =
   | { readonly kind: "comment"; readonly subject: Subject }
   /**
@@ -39,9 +39,9 @@ export interface NewAnswer {
   readonly organizationId: string;
   /** The session whose page shows it. */
   readonly sessionId: string | null;
-  /** Where it is written; null only for a service. */
+  /** The repository to which it is written; null only for a service. */
   readonly repositoryId: string | null;
-  /** What asked for it, such as the event and what is said of it; at most 500 characters. Once in an organization. */
+  /** Its cause, such as the event and the kind of answer; at most 500 characters. Unique in an organization. */
   readonly key: string;
   readonly action: AnswerAction;
   /** Markdown for forges and Linear, plain for Slack; "" for a reaction, a resolution, a status or settings. Without secrets. */
@@ -53,8 +53,8 @@ const longestKey = 500;
 const longestText = 60_000;
 
 /**
- * Answers go out in the order of their due times. A reaction tells somebody who waits that they were heard, so it is due before all that
- * was queued in so many seconds before it; what has waited for longer goes first all the same.
+ * Answers go out in the order of their due times. A reaction acknowledges a comment to a person who waits, so it is due
+ * before all answers queued in the last so many seconds; answers that have waited longer still go first.
  */
 const reactionsLeadSeconds = 60;
 
@@ -90,8 +90,8 @@ export async function queueAnswer(queryable: Queryable, answer: NewAnswer): Prom
 }
 
 /**
- * What answers must go out in their order for: what is said in one place, and the states of one commit. Of fixed length: names are
- * given by others. Reactions wait for nothing.
+ * The lane of answers that must go out in their order: comments in one place, and the states of one commit. Of fixed
+ * length, since names are untrusted. Reactions have none.
  */
 function placeOf(repositoryId: string | null, action: AnswerAction): string | null {
   const parts = partsOf(action);
@@ -121,20 +121,23 @@ function partsOf(action: AnswerAction): readonly unknown[] | null {
   }
 }
 
-/** A comment that an event tells of. */
+/** A comment that an event is about. */
 export interface SeenComment {
   readonly organizationId: string;
   readonly repositoryId: string;
   readonly commentId: string;
   readonly body: string;
-  /** See `idScopesOf`. Omitted: whichever is counted in the repository, which tells too many of GitHub's own, and none of Azure DevOps's. */
+  /**
+   * See `idScopesOf`. Omitted: any in the repository, which matches too many comments on GitHub, and none on Azure
+   * DevOps.
+   */
   readonly idScopes?: readonly IdScope[];
 }
 
 /**
- * Whether a comment of a forge is one of ours: by its recorded id, whoever posted it, or by the key of our mark at its end. The mark
- * counts also if another id is recorded, and of any organization: what a program copied, or another organization had written, is
- * nobody's own words either.
+ * Whether a comment of a forge is one of ours: by its recorded id, whatever its author, or by the key of our mark at
+ * its end. The mark counts also if another id is recorded, and of any organization: a copy by a program, or a comment
+ * of another organization, is not a person's own words either.
  */
 export async function isOwnComment(queryable: Queryable, comment: SeenComment): Promise<boolean> {
   const key = commentMarkKey(comment.body);

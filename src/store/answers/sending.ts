@@ -17,7 +17,7 @@ export interface ClaimedAnswer {
   readonly attempts: number;
   /** Null for a service, or if the repository is no longer connected. */
   readonly repositoryUrl: string | null;
-  /** Of a resolution: what became of the thread's reply; null: there is none, or it is something else. */
+  /** Of a resolution: the status of the thread's reply; null: there is none, or it is something else. */
   readonly replyStatus: "pending" | "sent" | "refused" | "dead" | null;
 }
 
@@ -27,7 +27,7 @@ export interface Lane {
   readonly host: string;
 }
 
-/** What holds a claim back. */
+/** The limits of a claim. */
 export interface ClaimLimits {
   readonly limit: number;
   readonly leaseMs: number;
@@ -100,7 +100,7 @@ export async function claimAnswers(database: Database, limits: ClaimLimits): Pro
   return rows;
 }
 
-/** What was written: by its id it is known as ours. */
+/** A written answer, which is recognized as ours by its id. */
 export interface WrittenAnswer {
   readonly externalId: string | null;
   /** See `IdScope`; null: the id is the only one in its repository. */

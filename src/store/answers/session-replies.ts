@@ -17,8 +17,8 @@ import { storableJson } from "../../domain/fields/text.ts";
 import { answersChannel, queueAnswer, type AnswerAction } from "./answers.ts";
 
 /**
- * Notes where a run's answers go, if its trigger is of that service and has a token, unless that place got as many as it may. Can be repeated. A worker looks at the session from
- * then on: its status may have changed before.
+ * Records the place of a run's answers, if its trigger is of that service and has a token, unless that place has its
+ * most answers. Idempotent. A worker polls the session from then on: its status may have changed before.
  */
 export async function noteReplyTarget(
   queryable: Queryable,
@@ -36,8 +36,8 @@ export async function noteReplyTarget(
 }
 
 /**
- * Queues, in the transaction in which a job failed before it had a session, that it did: where its event came from, if its trigger is of
- * that service and has a token. A worker finds it within a second.
+ * Queues the report of a job that failed before it had a session, in the transaction in which it failed: as a reply to
+ * its event, if its trigger is of that service and has a token. A worker finds it within a second.
  * @param reason a sentence for readers
  */
 export async function sayRunFailed(
@@ -72,7 +72,8 @@ interface FailedRun {
 }
 
 /**
- * Notes that a run's result goes to the issue or pull request that its event is about, unless it got as many as it may. Can be repeated.
+ * Records that a run's result goes to the issue or pull request that its event is about, unless that has its most
+ * answers. Idempotent.
  */
 export async function noteForgeReply(
   queryable: Queryable,
@@ -94,7 +95,7 @@ const repliesToSource = `trigger.deleted_at is null and trigger.type = 'source' 
 /** SQL for whether a trigger wants results at the subject of its event. */
 const repliesToSubject = `trigger.deleted_at is null and trigger.type = 'forge' and trigger.settings ->> 'reply' = 'subject'`;
 
-/** Time after which a session is looked at again whose agent has not begun, in seconds. */
+/** Time after which a session is polled again whose agent has not begun, in seconds. */
 const againSeconds = 2;
 const batch = 50;
 
@@ -111,10 +112,10 @@ interface DueReply extends RepliedSession {
 }
 
 /**
- * Queues what is to be said of sessions whose status has changed, each in one transaction with the note that it was said: whatever
- * is killed, nothing is left out or said twice.
+ * Queues the replies about sessions whose status has changed, each in one transaction with its record: after a kill, no
+ * reply is missing or repeated.
  * @param linkOf address of a session's page
- * @returns how many sessions were looked at
+ * @returns how many sessions were read
  */
 export async function sayWhatIsDue(database: Database, linkOf: (sessionId: string) => string): Promise<number> {
   const looked = await database.transaction(async (transaction) => {

@@ -13,7 +13,7 @@ export interface ReadFile {
   readonly path: string;
   readonly blob: string;
   readonly url: string | null;
-  /** What it has; null if it is unchanged since it was read last; or why it does not count. */
+  /** Its content; null if it is unchanged since the last read; or the reason why it does not count. */
   readonly content: FileAutomation | { readonly problem: string } | null;
 }
 
@@ -22,7 +22,7 @@ export interface FileAutomation extends Omit<AutomationInput, "repositoryIds"> {
   readonly triggers: readonly TriggerInput[];
 }
 
-/** What was read of a branch. */
+/** The files read of a branch. */
 export interface ReadBranch {
   readonly branch: string;
   readonly commit: string;
@@ -122,7 +122,7 @@ function plan(
   const problems: FileProblem[] = [];
   const good: { path: string; content: FileAutomation }[] = [];
   const owners = new Map<string, string>();
-  // What stays as it was has its macro first.
+  // Unchanged files keep their macros first.
   for (const { path, content } of files) {
     const before = known.find((file) => file.path === path);
     if (content === null && before?.macro != null) owners.set(before.macro, path);
@@ -143,7 +143,7 @@ function plan(
     }
   }
   const broken = new Set(problems.map(({ path }) => path));
-  // What a file that does not count made before stays that file's.
+  // The automation of a file that does not count any more stays that file's.
   const used = new Set(
     known.flatMap(({ path, automationId }) => {
       const file = files.find((each) => each.path === path);
@@ -233,7 +233,7 @@ async function saveFile(
   await transaction.query(
     `insert into automation_file (repository_id, path, organization_id, automation_id, blob, url, problem)
      values ($1, $2, $3, $4, $5, $6, $7)`,
-    // What does not count is read again: another automation may give the macro free.
+    // A file that does not count is read again: another automation may release the macro.
     [
       repositoryId,
       path,

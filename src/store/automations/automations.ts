@@ -18,8 +18,8 @@ import { one } from "../one-row.ts";
 export type AutomationRecord = Omit<Automation, "triggers"> & { readonly triggers: readonly TriggerRecord[] };
 
 /**
- * What a client may set of an automation. `agent`, `targetBranch` and `budgetUsd` (US dollars for each of its
- * sessions) are null if they are not set.
+ * The fields of an automation that a client may set. `agent`, `targetBranch` and `budgetUsd` (US dollars for each of
+ * its sessions) are null if they are not set.
  */
 export interface AutomationInput extends RunSettings {
   readonly name: string;
@@ -41,7 +41,7 @@ export interface AutomationInput extends RunSettings {
 /** An automation that is to be created. */
 interface CreatedAutomation extends AutomationInput {
   readonly id: string;
-  /** The user who creates it; omitted or null: nobody in particular. */
+  /** The user who creates it; omitted or null: no user. */
   readonly createdBy?: string | null;
 }
 
@@ -62,7 +62,7 @@ const columns = `
 
 const read = (row: AutomationRecord): AutomationRecord => ({ ...row, triggers: withApiTrigger(row.id, row.triggers) });
 
-/** What an automation's triggers are saved with. */
+/** The changes of an automation's triggers. */
 export interface TriggerChanges {
   readonly vault: Vault;
   readonly list: readonly TriggerInput[];

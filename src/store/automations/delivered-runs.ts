@@ -6,7 +6,7 @@ type ForgeTrigger = Extract<Trigger, { type: "forge" }>;
 /** The connection that delivered the event of a job, and what the trigger wants. */
 export interface DeliveredJob extends Pick<ForgeTrigger, "reply" | "pushTo"> {
   readonly connectionId: string;
-  /** Address of the connection, which tells of nothing that is elsewhere. */
+  /** Address of the connection, which delivers only events of that address. */
   readonly webUrl: string;
 }
 
@@ -14,10 +14,10 @@ export interface DeliveredJob extends Pick<ForgeTrigger, "reply" | "pushTo"> {
 const mostReplays = 20;
 
 /**
- * Reads whether a connection delivered the event of a job, or of what the job repeats, and what its trigger wants. A run that a comment
- * called by its macro pushes where the automation's own triggers of forges push: on a pull request to that one's branch if any of them
- * does, elsewhere if all of them do. It is answered by the conversation.
- * @returns null if not, or if the connection is gone: the payload is then what anybody with a key may have made up
+ * Reads whether a connection delivered the event of a job, or of the job that it repeats, and the settings of its
+ * trigger. A run that a comment called by its macro pushes as the automation's own forge triggers do: on a pull request
+ * to its branch if any of them does, elsewhere if all of them do. The conversation answers it.
+ * @returns null if not, or if the connection is gone: anyone with a key may have made up the payload
  */
 export async function readDeliveredJob(database: Database, jobId: string): Promise<DeliveredJob | null> {
   const { rows } = await database.pool.query<DeliveredJob>({
@@ -67,8 +67,8 @@ export async function recordDeliveredRepository(
 }
 
 /**
- * Which repository the delivered event of a session's run is about; null if no connection delivered it, or the connection is gone: the
- * payload is then what anybody with a key may have made up.
+ * Which repository the delivered event of a session's run is about; null if no connection delivered it, or the
+ * connection is gone: anyone with a key may have made up the payload.
  */
 export async function readDeliveredRepository(
   database: Database,

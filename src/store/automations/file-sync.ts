@@ -6,14 +6,14 @@ import { isoTime } from "../cursor.ts";
 import { forgetAutomations } from "./automations.ts";
 import { one } from "../one-row.ts";
 
-/** How many of one organization's repositories are looked at at once, so that slow ones don't keep others' waiting. */
+/** How many of one organization's repositories are read at once, so that slow ones don't delay those of others. */
 const mostOfOrganization = 2;
-/** Pause between two looks that nobody asked for, in seconds: what a lost delivery costs. */
+/** Pause between two scheduled polls, in seconds: the longest delay after a lost delivery. */
 const lookEverySeconds = 600;
-/** Least time between two looks, in seconds, whoever pushes how often. */
+/** Least time between two polls, in seconds, however many pushes there are. */
 const shortestPauseSeconds = 5;
 
-/** What there is of a repository's automations in files. @throws NotFoundError */
+/** A repository's automations in files. @throws NotFoundError */
 export async function getAutomationFiles(
   database: Database,
   organizationId: string,
@@ -79,7 +79,7 @@ export async function switchOffFiles(
   await deleteFiles(transaction, { organizationId, repositoryId }, []);
 }
 
-/** Has a repository's files looked at soon, if they are switched on. @param key of its address (`Forges.keyOf`) */
+/** Requests a read of a repository's files soon, if they are switched on. @param key of its address (`Forges.keyOf`) */
 export async function askForSync(database: Database, organizationId: string, key: string): Promise<void> {
   const { rowCount } = await database.pool.query(
     `update automation_sync set due_at = least(due_at, greatest(now(), claimed_at + $3 * interval '1 second'))
@@ -90,7 +90,7 @@ export async function askForSync(database: Database, organizationId: string, key
   if (rowCount !== 0) database.notify("offstage_work", "automation-files");
 }
 
-/** A repository whose files a worker looks at. `attempt` is the fence. */
+/** A repository whose files a worker reads. `attempt` is the fence. */
 export interface ClaimedSync {
   readonly repositoryId: string;
   readonly organizationId: string;
@@ -114,8 +114,8 @@ export interface KnownFile {
 }
 
 /**
- * Claims a repository whose files are due to be looked at; null if none is.
- * @param leaseMs after that another worker may look, unless the claim is renewed
+ * Claims a repository whose files are due to be read; null if none is.
+ * @param leaseMs after that another worker may read them, unless the claim is renewed
  */
 export async function claimSync(database: Database, leaseMs: number): Promise<ClaimedSync | null> {
   const { rows } = await database.pool.query<ClaimedSync>(
@@ -151,7 +151,7 @@ export async function renewSync(
   return rowCount === 1;
 }
 
-/** Gives back a claim whose look was broken off: any worker may look at once. A claim that was lost changes nothing. */
+/** Releases a claim whose read was broken off: any worker may read at once. A lost claim changes nothing. */
 export async function releaseSync(database: Database, { repositoryId, attempt }: ClaimedSync): Promise<void> {
   const { rowCount } = await database.pool.query(
     "update automation_sync set lease_until = null, due_at = now() where repository_id = $1 and attempt = $2",
@@ -178,7 +178,10 @@ export async function endSync(
   );
 }
 
-/** What the status of a repository's automation files says at a commit; null: there is none, or it is of another commit by now. */
+/**
+ * The outcome in the status of a repository's automation files at a commit; null: there is none, or it is of another
+ * commit by now.
+ */
 export async function outcomeOfFiles(
   database: Database,
   repositoryId: string,
@@ -202,7 +205,7 @@ export async function lockAutomations(transaction: Queryable, repositoryId: stri
   );
 }
 
-/** Deletes the automations of a repository's files, but for some, and forgets the files. */
+/** Deletes the automations of a repository's files, except some, and the records of the files. */
 export async function deleteFiles(
   transaction: Queryable,
   { organizationId, repositoryId }: Pick<ClaimedSync, "organizationId" | "repositoryId">,

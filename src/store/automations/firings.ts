@@ -6,14 +6,16 @@ import { mostRunsOfSubject, type Received } from "../../domain/automations/trigg
 import { storableJson } from "../../domain/fields/text.ts";
 import type { FireableTrigger } from "./triggers.ts";
 
-/** What came to a trigger. */
+/** An arrival at a trigger. */
 export interface Arrival {
   /** Id of the ledger's entry, and of the job if it starts one: the same arrival has the same id, however often it is written. */
   readonly id: string;
   readonly payload: EventContext;
-  /** What tells a second delivery of the same to the trigger. */
+  /** By what a second delivery of the same to the trigger is recognized. */
   readonly keys?: readonly string[];
-  /** What tells the same happening to all triggers of the automation, of which one answers it; omitted: each may. */
+  /**
+   * By what all triggers of the automation recognize the same happening, of which one answers it; omitted: each may.
+   */
   readonly automationKeys?: readonly string[];
   readonly name?: string | null;
   readonly deliveryId?: string | null;
@@ -23,13 +25,13 @@ export interface Arrival {
   readonly connectionId?: string | null;
   readonly traceParent?: string | null;
   readonly task?: JobTask;
-  /** What the session works on if the automation names no repositories. */
+  /** The session's repositories if the automation names none. */
   readonly repositoryIds?: readonly string[] | null;
   /** Why it starts nothing, if that is known before its condition is asked. */
   readonly refusal?: string;
 }
 
-/** What came of it, and why if no run did. */
+/** Its outcome, and the reason if there is no run. */
 export interface Fired extends Received {
   readonly reason: string | null;
 }
@@ -72,7 +74,7 @@ export async function fireTriggerIn(
   return { outcome, ledgerId: entry, reason: why };
 }
 
-/** What `fire_trigger` decides by, without the payload. */
+/** The input of `fire_trigger`, without the payload. */
 function toFire(fireable: FireableTrigger, verdict: Verdict, whole: Arrival) {
   const { payload: _, keys = [], ...arrival } = whole;
   const { id: triggerId, organizationId, automationId, priority, paused, trigger } = fireable;
@@ -103,16 +105,16 @@ function mostOfSubject(trigger: FireableTrigger["trigger"], { subject }: Pick<Ar
 
 /** A delivery to a trigger that is to be fired together with others. */
 export interface Firing {
-  /** What `fire_triggers` takes, as JSON. */
+  /** The input of `fire_triggers`, as JSON. */
   readonly json: string;
-  /** Whether nothing of its automation has to be locked for it. Others go one by one. */
+  /** Whether it needs no lock on its automation. Others are fired one by one. */
   readonly isPlain: boolean;
 }
 
 /**
  * Prepares a delivery.
  * @param arrival whose payload the database must be able to store as it is, and which names no repositories
- * @param version of the trigger as it was when the delivery's signature was found to be right; null: whatever it is
+ * @param version of the trigger when the delivery's signature was verified; null: any
  */
 export function prepareFiring(
   fireable: FireableTrigger,
@@ -130,7 +132,7 @@ export function prepareFiring(
 /**
  * Fires triggers in one statement and commit, in the order of the list.
  * @param firings more than one only if all are plain
- * @returns for each what came of it; null: its trigger is another by now, and nothing of it was written
+ * @returns the outcome of each; null: its trigger has changed, and nothing was written
  */
 export async function fireTriggers(database: Database, firings: readonly Firing[]): Promise<(Fired | null)[]> {
   const { rows } = await database.pool.query<{
@@ -177,7 +179,7 @@ export async function noteVerdict(
 }
 
 /**
- * Lets jobs go that waited for quiet or for an older run of their key.
+ * Releases jobs that waited for quiet or for an older run of their key.
  * @returns how many
  */
 export async function releaseHeldJobs(database: Database): Promise<number> {

@@ -12,10 +12,10 @@ export interface ReceivedEvent {
   readonly organizationId: string;
   /** The connection that delivered it; null: Offstage itself. */
   readonly connectionId: string | null;
-  /** Within this, `keys` tell a second delivery of the same. */
+  /** The scope within which `keys` identify a second delivery of the same. */
   readonly scope: string;
   readonly keys: readonly string[];
-  /** Null: it tells of nothing that triggers can listen to. */
+  /** Null: no trigger can listen to it. */
   readonly name: string | null;
   readonly deliveryId: string | null;
   /**
@@ -23,7 +23,10 @@ export interface ReceivedEvent {
    * another happening each time, as of a replay.
    */
   readonly contentKey?: string | null;
-  /** How something stands, if the event is told by that, and not by what changed: see `InboundEvent`. Omitted: it is not. */
+  /**
+   * The current state of a thing, if the sender reports that and not what changed: see `InboundEvent`. Omitted: it does
+   * not.
+   */
   readonly state?: InboundEvent["state"];
   /** Whether `keys` count even if nothing listens to its name, since events of another name have them; omitted: false. */
   readonly sharesKey?: boolean;
@@ -33,13 +36,13 @@ export interface ReceivedEvent {
   readonly traceParent: string | null;
   /** The entry that it repeats. */
   readonly originalId?: string;
-  /** What tells that it may steer a session; null or omitted: it does not. */
+  /** The hint that it may steer a session; null or omitted: it does not. */
   readonly steering?: SteeringHint | null;
   /** False: another entry of the same delivery keeps it, if nothing listens to this one. Default: true. */
   readonly keepsPayload?: boolean;
 }
 
-/** Takes in an event: it waits for a worker to decide, unless it was delivered before or nothing listens to it. */
+/** Receives an event: it waits for a worker to decide, unless it was delivered before or no trigger listens to it. */
 export async function receiveEvent(database: Database, received: ReceivedEvent): Promise<Received> {
   const [answer] = await receiveEvents(database, [prepareReceived(received)]);
   if (answer === undefined) throw new Error("an event got no outcome");
@@ -48,7 +51,7 @@ export async function receiveEvent(database: Database, received: ReceivedEvent):
 
 /** An event that is to be taken in together with others. */
 export interface Receiving {
-  /** What `receive_event` takes, as JSON, but for its `order`. */
+  /** The input of `receive_event`, as JSON, except its `order`. */
   readonly json: string;
   /** The first of what is noted of it, with the scope. */
   readonly turn: string;
@@ -57,17 +60,17 @@ export interface Receiving {
 /** Prepares an event. */
 export function prepareReceived(received: ReceivedEvent): Receiving {
   const least = received.keys.reduce((one, key) => (key < one ? key : one), received.keys[0] ?? "");
-  // What is noted of it first.
+  // Its first recorded state.
   const first = received.state?.about ?? least;
   const { payload, ...head } = received;
-  // The payload can be stored as it is, and `storableJson` takes each of its texts in hand.
+  // The payload can be stored as it is, and `storableJson` processes each of its texts.
   const json = `${storableJson(head).slice(0, -1)},"payload":${JSON.stringify(payload)}}`;
   return { json, turn: `${received.scope} ${first}` };
 }
 
 /**
- * Takes in events in one statement and commit.
- * @returns for each what came of it
+ * Receives events in one statement and commit.
+ * @returns the outcome of each
  */
 export async function receiveEvents(database: Database, all: readonly Receiving[]): Promise<Received[]> {
   // In the order of their keys, so that two batches at once that have some in common do not wait for each other; of equal ones the first

@@ -37,7 +37,7 @@ export interface JobToCreate {
   readonly replayOf?: string;
   /** The trigger that fired; omitted: that of the API. */
   readonly triggerId?: string | null;
-  /** What the session works on if the automation names no repositories. */
+  /** The session's repositories if the automation names none. */
   readonly repositoryIds?: readonly string[] | null;
   /** The ledger's entry of the event that it answers; null or omitted: none. */
   readonly eventId?: string | null;
@@ -111,7 +111,7 @@ export interface ClaimedJob {
     readonly name: string;
     readonly instructions: string;
     readonly agent: string | null;
-    /** Whether each repository gets a session of its own. */
+    /** Whether each repository gets its own session. */
     readonly fanOut: boolean;
     readonly targetBranch: string | null;
     readonly priority: number;
@@ -176,7 +176,7 @@ export async function holdJob(transaction: Queryable, { id, attempt }: ClaimedJo
   return rows[0]?.sessions ?? null;
 }
 
-/** Cancels a job that has begun nothing, because somebody asks for it. @returns false if it is not pending, or has a session */
+/** Cancels a job that has begun nothing, on request. @returns false if it is not pending, or has a session */
 export async function cancelPendingJob(database: Database, organizationId: string, id: string): Promise<boolean> {
   const { rows } = await database.pool.query<{ isCancelled: boolean }>(
     `with pending as (
@@ -247,7 +247,7 @@ export async function recoverJobs(database: Database, options: { readonly worker
     values,
   );
   let failed = 0;
-  // Each in a transaction of its own: it locks its automation.
+  // Each in its own transaction: it locks its automation.
   for (const lost of rows) {
     const reason = `its worker broke off ${lost.attempt} times: see the server's log`;
     if (await fail(database, lost, reason, { isDead: true })) failed += 1;

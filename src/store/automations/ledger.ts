@@ -10,7 +10,7 @@ import { one } from "../one-row.ts";
 const columns = `id, automation_id as "automationId", trigger_id as "triggerId", event_id as "eventId", name, outcome, reason,
   session_id as "sessionId", original_id as "originalId", ${isoTime("created_at")} as "createdAt", ${isoTime("updated_at")} as "updatedAt"`;
 
-/** Jobs, and what was accepted and created no job of its own, as one list. */
+/** Jobs, and accepted entries that created no job, as one list. */
 const entries = `(
   select id, organization_id, automation_id, trigger_id, event_id, null as name,
     case when superseded and status in ('completed', 'cancelled') then 'superseded'
@@ -59,7 +59,7 @@ export async function getLedgerEntry(
   return one(rows, "ledger entry", id);
 }
 
-/** What a ledger entry was about, complete enough to do it again. */
+/** A ledger entry's content, complete enough to repeat it. */
 export type Repeatable =
   | {
       readonly kind: "trigger";
@@ -73,7 +73,7 @@ export type Repeatable =
       /** The event that the trigger was to answer; null: none. */
       readonly eventId: string | null;
     }
-  /** Which triggers listen to it now decides what comes of it. */
+  /** Its outcome depends on which triggers listen to it now. */
   | {
       readonly kind: "event";
       readonly connectionId: string | null;
@@ -107,7 +107,7 @@ export async function readRepeatable(database: Database, organizationId: string,
   return repeatable;
 }
 
-/** What started no job of its own. */
+/** Entries that started no job. */
 async function readArrival(
   database: Database,
   organizationId: string,

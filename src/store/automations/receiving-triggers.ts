@@ -5,8 +5,9 @@ import { findReceivingTrigger, type ReceivingTrigger } from "./triggers.ts";
 /** Triggers that take deliveries, kept in memory for a short time. */
 export interface ReceivingTriggers {
   /**
-   * The trigger that a delivery came to, perhaps as it was a moment ago: whoever acts on it names its version in the same statement, and
-   * asks again for the fresh one if that was refused. Null if there is none, which is never answered from memory.
+   * The trigger that a delivery came to, perhaps slightly stale: the caller names its version in the statement that
+   * acts on it, and asks for the fresh one if that is refused. Null if there is none, which is never answered from the
+   * cache.
    */
   find(id: string): Promise<{ readonly found: ReceivingTrigger; readonly isFresh: boolean } | null>;
   /** The trigger as it is now. */
@@ -19,7 +20,7 @@ const keptForMs = 60_000;
 const mostKept = 5_000;
 
 /**
- * Keeps the triggers of deliveries in memory: opening a secret takes longer than all else that is done with a small delivery.
+ * Caches the triggers of deliveries: decrypting a secret takes longer than all other work on a small delivery.
  * @param now a clock in milliseconds that never goes back
  */
 export function createReceivingTriggers(

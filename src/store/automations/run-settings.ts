@@ -3,7 +3,10 @@ import type { Expectation } from "../../domain/automations/expectation.ts";
 import type { PullRequestSettings } from "../../domain/repositories/pull-request-settings.ts";
 import { isoTime } from "../cursor.ts";
 
-/** What an automation says of its runs as a whole. A field that is undefined keeps its value, or that of a new automation. */
+/**
+ * An automation's settings for its runs as a whole. A field that is undefined keeps its value, or that of a new
+ * automation.
+ */
 export interface RunSettings {
   /** So many failed runs in a row pause it; 0 or null: any number may fail. */
   readonly failuresBeforePause?: number | null | undefined;
@@ -17,7 +20,7 @@ export interface RunSettings {
   readonly pullRequestsTogether?: boolean | undefined;
 }
 
-/** SQL for what the API shows of them, and of what came of the runs, of the table `automation`. */
+/** SQL for the API's fields of them, and of the runs' outcomes, from the table `automation`. */
 export const runSettingsColumns = `
   automation.failures_before_pause as "failuresBeforePause", automation.failed_in_a_row as "failedInARow",
   automation.fan_out as "fanOut", automation.pull_request as "pullRequest",

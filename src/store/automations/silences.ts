@@ -6,8 +6,9 @@ const grace = `interval '${silenceGraceMs} milliseconds'`;
 const tickOf = (column: string): string => `'the tick of ' || ${isoTime(column)}`;
 
 /**
- * SQL for what is overdue: `automation_id`, since when, and a sentence. What a person has paused or deleted owes nothing.
- * $1 is the time, or null for the database's clock; $2 the only automation to look at, or null for all.
+ * SQL for what is overdue: `automation_id`, since when, and a sentence. An automation that a person has paused or
+ * deleted is never overdue. $1 is the time, or null for the database's clock; $2 the only automation to look at, or
+ * null for all.
  */
 const overdue = `
   select automation.id as automation_id, found.since, found.reason
@@ -58,8 +59,8 @@ export interface ReviewedSilences {
 }
 
 /**
- * Looks for automations that were expected to fire and did not, and for those that do again: each is announced once, in the transaction
- * that records it, however many workers look and whenever they are restarted.
+ * Finds automations that were expected to fire and did not, and those that do again: each is announced once, in the
+ * transaction that records it, however many workers look and whenever they are restarted.
  * @param now instead of the database's clock
  */
 export async function reviewSilences(database: Database, now: Date | null = null): Promise<ReviewedSilences> {
@@ -73,9 +74,9 @@ export async function reviewSilences(database: Database, now: Date | null = null
   let silent = 0;
   let recovered = 0;
   for (const { id } of rows) {
-    const told = await database.transaction((transaction) => reviewOne(transaction, id, now));
-    if (told === "silent") silent += 1;
-    if (told === "recovered") recovered += 1;
+    const outcome = await database.transaction((transaction) => reviewOne(transaction, id, now));
+    if (outcome === "silent") silent += 1;
+    if (outcome === "recovered") recovered += 1;
   }
   return { silent, recovered };
 }
@@ -85,7 +86,7 @@ async function reviewOne(
   id: string,
   now: Date | null,
 ): Promise<"silent" | "recovered" | "unchanged"> {
-  // What is overdue is asked again once nobody else can decide, pause or tell of it.
+  // Read again under the lock, when no other transaction can decide, pause or report it.
   await transaction.query("select from automation where id = $1 for no key update", [id]);
   const { rows } = await transaction.query<{ since: Date; reason: string }>(
     `select since, reason from (${overdue}) as each order by since limit 1`,
@@ -97,8 +98,8 @@ async function reviewOne(
 }
 
 /**
- * Records that an automation is silent, and tells its organization's webhooks, unless that was done before. The caller has locked the
- * automation.
+ * Records that an automation is silent, and announces it to its organization's webhooks, unless that was done before.
+ * The caller has locked the automation.
  * @returns false if it was
  */
 export async function announceSilence(
@@ -116,7 +117,7 @@ export async function announceSilence(
   return rowCount === 1;
 }
 
-/** Records that nothing is overdue any more, and tells of it. @returns false if it was so before */
+/** Records and announces that nothing is overdue any more. @returns false if it was so before */
 async function announceRecovery(transaction: Queryable, id: string): Promise<boolean> {
   const { rowCount } = await transaction.query(
     `with before as (select silent_since from automation where id = $1 and silent_since is not null),
@@ -131,8 +132,8 @@ async function announceRecovery(transaction: Queryable, id: string): Promise<boo
 }
 
 /**
- * Begins anew what is expected of an automation that a person resumes: what did not happen meanwhile is not overdue. A silence that was
- * announced stays until it fires.
+ * Restarts the expectations of an automation that a person resumes: runs that were missing meanwhile are not overdue. A
+ * silence that was announced stays until it fires.
  */
 export async function resumeExpectations(transaction: Queryable, id: string): Promise<void> {
   await transaction.query(

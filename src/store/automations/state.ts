@@ -22,7 +22,7 @@ export async function readState(queryable: Queryable, owner: StateOwner): Promis
 
 /**
  * Changes an automation's state: all of the changes or none. Writers of one automation come one after the other.
- * @param writer the session whose agent changes it; null: somebody by the API
+ * @param writer the session whose agent changes it; null: a caller of the API
  * @returns the state after it
  * @throws NotFoundError if the automation is gone
  * @throws ConflictError if a key has another version than `versions` says

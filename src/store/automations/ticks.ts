@@ -12,11 +12,11 @@ import { fireTriggerIn } from "./firings.ts";
 import { announceSilence } from "./silences.ts";
 import { fireableColumns, type FireableTrigger, type TriggerRecord } from "./triggers.ts";
 
-/** Ticks of one schedule that have entries of their own in the ledger, the newest: those before them share one. */
+/** Most ticks of one schedule with separate entries in the ledger, the newest: those before them share one. */
 const mostTicks = 1_000;
 /** Ticks of one schedule that are counted: each takes 0.2 ms of processor time, and after an outage all schedules have some. */
 const mostCounted = 3_000;
-/** Ticks that are looked at before others of this process have their turn: about 5 ms. */
+/** Ticks that are computed before the event loop runs other work: about 5 ms. */
 const ticksInOneGo = 25;
 
 type ScheduleRecord = Extract<TriggerRecord, { readonly type: "schedule" }>;
@@ -30,7 +30,7 @@ export interface DueSchedule extends FireableTrigger {
   readonly pausedReason: string | null;
   /** Its oldest tick that did not fire, since one did; null: there is none. */
   readonly unfiredAt: string | null;
-  /** Changes if somebody changes the trigger. */
+  /** Changes with each edit of the trigger. */
   readonly version: string;
   /** The clock by which it is due, in ms since the epoch. */
   readonly now: number;
@@ -39,12 +39,12 @@ export interface DueSchedule extends FireableTrigger {
 /** Evaluates a schedule's condition and key for a tick. */
 export type EvaluateTick = (schedule: DueSchedule, event: EventContext) => Promise<Verdict>;
 
-/** What `listDueSchedules` lists. */
+/** The query of `listDueSchedules`. */
 export interface DueQuery {
   readonly limit: number;
   /** Schedules that are left out, by id. */
   readonly except: readonly string[];
-  /** Puts schedules of the same minute into an order of its own, so that several workers seldom look at the same ones. */
+  /** Gives each worker another order of schedules of the same minute, so that workers seldom take the same ones. */
   readonly worker: string;
   /** Instead of the database's clock. */
   readonly now?: Date | undefined;
@@ -89,7 +89,7 @@ export async function untilNextTick(database: Database): Promise<number | null> 
  * Decides a schedule's ticks up to now, and moves it to its next one, all in one transaction: each tick has one entry in the ledger,
  * however many workers look at it, and if one of them dies. A paused automation does not tick: its schedule is moved on alone.
  * @param evaluate is called outside of the transaction, which holds locks
- * @returns false if another worker was first, or somebody has just changed it: look again
+ * @returns false if another worker was first, or the trigger has just changed: read it again
  */
 export async function tickSchedule(
   database: Database,
@@ -149,8 +149,8 @@ async function dueTicks({ trigger, dueAt, now }: DueSchedule): Promise<DueTicks>
 }
 
 /**
- * Locks a schedule as it was read, with its automation, so that neither is changed before the end of the transaction; null if either has
- * changed. The automation comes first, as for those who change it, so that nobody waits in a circle.
+ * Locks a schedule as it was read, with its automation, so that neither is changed before the end of the transaction;
+ * null if either has changed. The automation is locked first, as by changes of it, so that there is no deadlock.
  */
 async function lock(transaction: Queryable, schedule: DueSchedule): Promise<FireableTrigger | null> {
   await transaction.query({
@@ -214,8 +214,8 @@ async function noteMissed(
 }
 
 /**
- * Records since when ticks of the schedule have not fired, which the watch of silences reads; and tells at once of those that were so
- * late that it would find nothing overdue any more.
+ * Records since when ticks of the schedule have not fired, which the watch of silences reads; and announces at once
+ * those that were so late that the watch would find nothing overdue any more.
  */
 async function noteUnfired(
   transaction: Queryable,
@@ -228,13 +228,13 @@ async function noteUnfired(
     const reason = `the tick of ${first} did not fire in time: no worker looked at its schedule for ${lateness(now - Date.parse(first))}`;
     await announceSilence(transaction, automationId, { since: new Date(first), reason });
   }
-  // What a person has paused misses nothing.
+  // A schedule that a person has paused misses no ticks.
   const isMissed = paused ? pausedReason !== null : missed.length > 0;
   const left = fires || !isMissed ? null : first;
   if (left !== unfiredAt) await transaction.query("update trigger set unfired_at = $2 where id = $1", [id, left]);
 }
 
-/** What conditions and instructions see as `event`. */
+/** The `event` of conditions and instructions. */
 function eventOf({ cron, timeZone }: ScheduleRecord, tick: number): EventContext {
   return { scheduledAt: timeOf(tick), timeZone, cron };
 }
@@ -247,12 +247,12 @@ function lateness(ms: number): string {
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** The id of a tick's entry in the ledger, the same whoever looks at it. */
+/** The id of a tick's entry in the ledger, the same on every worker. */
 export function tickId(triggerId: string, tick: number): string {
   return derivedId(`offstage:tick:${triggerId}:${tick}`);
 }
 
-/** Lets the schedules of an automation that was paused tick from now on: what they would have done meanwhile was not missed. */
+/** Resumes the schedules of an automation that was paused: ticks of the time between were not missed. */
 export async function resumeSchedules(transaction: Queryable, automationId: string): Promise<void> {
   const { rows } = await transaction.query<{ id: string; settings: ScheduleRecord; now: number }>(
     `select id, settings, floor(extract(epoch from clock_timestamp()) * 1000)::float8 as now from trigger

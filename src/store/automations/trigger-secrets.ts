@@ -8,7 +8,7 @@ import { one } from "../one-row.ts";
 
 // The secrets of triggers: with what their deliveries are signed, and answers are written to who sends them.
 
-/** What a trigger's deliveries are signed with, as it is sealed. */
+/** The sealed secrets of a trigger's deliveries. */
 interface SealedSecrets {
   readonly secret: string;
   /** The one before, and until when it counts, in ms since the epoch. */
@@ -23,7 +23,7 @@ export interface TriggerOwner {
   readonly automationId: string;
 }
 
-/** What a trigger has before it is saved. */
+/** A trigger's secrets before it is saved. */
 export interface KnownSecrets {
   readonly sealed: Buffer | null;
   readonly masterKey: string | null;
@@ -55,10 +55,10 @@ export function keepsReplyToken(input: TriggerInput, before: KnownSecrets | unde
 }
 
 /**
- * Seals what was sent anew, with what the trigger keeps of before.
+ * Seals newly sent secrets, with those that the trigger keeps.
  * @param secret null: the one that it has
  * @returns null if nothing changes
- * @throws ConflictError if what it keeps can't be opened
+ * @throws ConflictError if the kept ones can't be decrypted
  */
 export async function sealChanges(
   vault: Vault,
@@ -84,7 +84,7 @@ export async function sealChanges(
   return vault.seal(id, JSON.stringify(changed));
 }
 
-/** A secret of 32 random bytes; Standard Webhooks has a form of its own (https://www.standardwebhooks.com). */
+/** A secret of 32 random bytes; Standard Webhooks has another form (https://www.standardwebhooks.com). */
 export function newSecret(
   trigger: Pick<TriggerInput, "type"> & { readonly verify?: { readonly type: string } },
 ): string {

@@ -23,7 +23,7 @@ import {
 
 /** A trigger as the database has it: without the address, which the API adds, and without its secret. */
 export type TriggerRecord = Stored<Trigger>;
-/** Takes the types of triggers one by one, so that they stay told apart by `type`. */
+/** Distributes over the types of triggers, so that the union stays discriminated by `type`. */
 type Stored<Each extends Trigger> = Each extends unknown ? Omit<Each, "url" | "secret"> : never;
 
 /** SQL for a trigger as JSON, of the table's alias `trigger`. */
@@ -34,7 +34,7 @@ const asJson = `case trigger.type when 'forge' then '{"reply": "none", "pushTo":
   || case when trigger.type = 'source' and not trigger.settings ? 'hasReplyToken' then '{"hasReplyToken": false}' else '{}'::jsonb end
   || case when trigger.type = 'schedule' then jsonb_build_object('nextAt', ${isoTime("trigger.next_at")}) else '{}' end`;
 
-/** SQL for the triggers of an automation as JSON, that of the API first. It has a row only if somebody has set one. */
+/** SQL for the triggers of an automation as JSON, that of the API first. It has a row only if it was set. */
 export const triggersOfAutomation = `coalesce((
     select jsonb_agg(${asJson} order by trigger.type <> 'api', trigger.position) from trigger
     where trigger.automation_id = automation.id and trigger.deleted_at is null), '[]')`;
@@ -228,13 +228,16 @@ export interface FireableTrigger {
   readonly priority: number;
   readonly paused: boolean;
   readonly trigger: TriggerRecord;
-  /** Whether the automation names repositories of its own. */
+  /** Whether the automation names repositories. */
   readonly hasRepositories: boolean;
-  /** The repository whose file the automation is kept in: it hears of that one alone. Null or omitted: it is kept in none. */
+  /**
+   * The repository whose file the automation is kept in: it gets events of that one only. Null or omitted: it is kept
+   * in none.
+   */
   readonly fileRepositoryId?: string | null;
 }
 
-/** What a trigger has to be evaluated with an event. */
+/** A trigger's expressions to evaluate with an event. */
 export function expressionOf({ id, type, condition, concurrency }: TriggerRecord): Expression {
   return { condition, key: concurrency?.key ?? null, trigger: { id, type } };
 }

@@ -13,7 +13,7 @@ import { readPiece, uploadPieces, writePieces, writeUploaded, type PieceFiles } 
 export interface CheckpointedRepository {
   /** Folder of the clone in the workspace. */
   readonly directory: string;
-  /** Where the session's work started, as the step `prepare` found it. */
+  /** The commit at which the session's work started, as the step `prepare` found it. */
   readonly start: {
     readonly baseSha: string;
     readonly headSha: string;
@@ -53,7 +53,7 @@ export interface CheckpointedRepository {
   readonly lfs?: readonly string[];
 }
 
-/** What is needed to continue a session on another worker. */
+/** The data for continuing a session on another worker. */
 export interface Checkpoint {
   /** Absolute paths of the folders as the harness saw them: its saved conversation refers to these paths. */
   readonly originalPaths: { readonly workspace: string; readonly home: string };

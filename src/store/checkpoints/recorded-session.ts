@@ -2,7 +2,7 @@ import type { Database } from "../../database/database.ts";
 import { readClaimed, type ClaimedSession } from "../queue/claims.ts";
 import { one } from "../one-row.ts";
 
-/** What is needed to run a recorded session again. */
+/** The data for running a recorded session again. */
 export interface RecordedSession {
   /** With the agent that it really used. */
   readonly session: ClaimedSession;

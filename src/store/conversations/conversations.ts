@@ -91,7 +91,7 @@ export async function isBeingOpened(
   const { rowCount } = await queryable.query(
     `select from session join session_repository part on part.session_id = session.id and part.repository_id = $2
      where session.id = $4 and session.organization_id = $1 and session.status in ('queued', 'running', 'waiting')
-       -- It has one at most in each repository; whoever else names it in a text has not asked it.
+       -- A session has at most one for each repository; any other that names the session in its text is not its own.
        and not exists (select from pull_request where session_id = session.id and repository_id = $2 and state = 'open')
        and not exists (select from pull_request where organization_id = $1 and repository_id = $2 and number = $3) limit 1`,
     [organizationId, repositoryId, subject.number, sessionId],
@@ -183,7 +183,7 @@ export async function saveConversation(
      from unnest($2::uuid[]) as run (id) on conflict (id) do nothing`,
     [id, runs],
   );
-  // What the pull request's text says of it: src/store/repositories/pull-request-sections.ts.
+  // The pull request's section about it: src/store/repositories/pull-request-sections.ts.
   await transaction.query(
     `update pull_request set section_due_at = now() from conversation
      where conversation.id = $1 and conversation.kind = 'pullRequest' and pull_request.organization_id = conversation.organization_id

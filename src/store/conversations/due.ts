@@ -1,8 +1,8 @@
 import type { Queryable } from "../../database/database.ts";
 
 /**
- * When a run is looked at if nothing tells of it. The end of a session does (move_session); of a job that ended without one, of a
- * session that was deleted, nothing does.
+ * When a run is polled. The end of a session is announced (move_session); the end of a job without one, and the
+ * deletion of a session, are not.
  */
 export const lookedAtAgain = (id: string): string => `now() + case
   when exists (select from job where job.id = ${id} and job.session_id is null) then interval '5 seconds'
@@ -53,8 +53,8 @@ export async function dueConversations(
 }
 
 /**
- * Notes that the runs of a conversation are looked at, which is before they are read: one that ends from here on is due again.
- * In no transaction with a decision, which holds what a session's move waits for.
+ * Records a poll of a conversation's runs, before they are read: one that ends from here on is due again. Not in a
+ * transaction with a decision, whose locks a session's move waits for.
  */
 export async function lookAtRuns(queryable: Queryable, id: string): Promise<void> {
   await queryable.query(
@@ -63,7 +63,7 @@ export async function lookAtRuns(queryable: Queryable, id: string): Promise<void
   );
 }
 
-/** Puts off a conversation that could not be looked at, so that it holds up no other. */
+/** Puts off a conversation that could not be read, so that it delays no other. */
 export async function putOff(queryable: Queryable, id: string, pauseMs: number): Promise<void> {
   await queryable.query(
     "update conversation set due_at = now() + $2 * interval '1 millisecond' where id = $1 and due_at <= now()",

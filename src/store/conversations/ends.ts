@@ -67,7 +67,7 @@ function endOf(row: EndRow): Pick<RunEnd, "status" | "pushedSha" | "summary"> | 
   if (messageStatus === "done" && answer !== null) {
     // Its work was delivered, whatever becomes of the turns after it.
     if (isSettled) return { status: "completed", ...own };
-    // What failed is the work on another repository of the session.
+    // The failure is of another repository of the session.
     if (status === "failed") return { status: isDelivered ? "completed" : "undelivered", ...own };
     return status === undefined ? null : { status, ...own };
   }

@@ -3,7 +3,7 @@ import type { ConversationFacts } from "../../domain/conversations/facts.ts";
 import type { LockedConversation } from "./conversations.ts";
 import { keyOfItem } from "./items.ts";
 
-/** What the database knows of a conversation in addition to its own state. */
+/** The database's facts of a conversation in addition to its own state. */
 export type KnownFacts = Pick<ConversationFacts, "isTaken" | "isOwnCommit" | "pullRequest" | "session" | "spentUsd">;
 
 /** Reads what deciding has to know. @param about the key of what happened, and the commit that it is about */

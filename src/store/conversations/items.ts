@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Queryable } from "../../database/database.ts";
 import { storable } from "../../domain/fields/text.ts";
 
-/** What was taken up, and what came of it. */
+/** An item that was taken up, and its outcome. */
 export interface ConversationItem {
   readonly key: string;
   readonly eventId: string | null;
@@ -10,7 +10,7 @@ export interface ConversationItem {
   readonly reason: string | null;
 }
 
-/** Notes that something was taken up. */
+/** Records that something was taken up. */
 export async function takeItem(
   transaction: Queryable,
   { id, organizationId }: { readonly id: string; readonly organizationId: string },
@@ -23,7 +23,7 @@ export async function takeItem(
   );
 }
 
-/** What came of an event that was decided before, as if its worker had died between; null: nothing that was kept. */
+/** The stored outcome of an event that was decided before, as if its worker had died in between; null: none. */
 export async function decidedBefore(
   queryable: Queryable,
   conversationId: string | null,
@@ -38,8 +38,8 @@ export async function decidedBefore(
 }
 
 /**
- * The automation that was called by its macro in what was taken up, and has a run of it; null: none, or an event that is replayed had
- * nothing to do with that.
+ * The automation that an item called by its macro, and that has a run of it; null: none, or a replayed event is not
+ * about that.
  */
 export async function startedByMacro(
   queryable: Queryable,
@@ -57,7 +57,7 @@ export async function startedByMacro(
 
 const longestKey = 200;
 
-/** Some keys contain what somebody wrote. */
+/** Some keys contain a person's text. */
 export function keyOfItem(key: string | null): string | null {
   if (key === null || key.length <= longestKey) return key === null ? null : storable(key);
   return `sha256:${createHash("sha256").update(key).digest("base64url")}`;

@@ -3,9 +3,9 @@ import { resumed } from "../../domain/conversations/sayings.ts";
 import { lockConversation, saveConversation } from "./conversations.ts";
 
 /**
- * Does something by which a person speaks to a session elsewhere than on the forge, and lets the feedback loop go on by itself at the
- * session's open pull requests. What it locks comes in the order in which deciding in a conversation locks it: the conversations, the
- * session, and what is written of the conversations.
+ * Does an action by which a person speaks to a session elsewhere than on the forge, and restarts the feedback loop at
+ * the session's open pull requests. It locks in the order of decisions in a conversation: the conversations, the
+ * session, and the rows written for the conversations.
  */
 export async function resumeConversations(
   transaction: Queryable,
@@ -26,7 +26,7 @@ export async function resumeConversations(
   await speak();
   for (const { id, state } of heard) {
     const next = resumed(state);
-    // Without a row nothing was heard of it.
+    // Without a row there was no event of it.
     if (id !== null && next !== state) await saveConversation(transaction, id, next, { startedSession: null });
   }
 }

@@ -7,14 +7,14 @@ interface MarkedDay {
   readonly day: string;
 }
 
-/** Days of one look at the marks. */
+/** Days of one read of the marks. */
 const daysAtOnce = 100;
 /** Advisory lock of all who count: one at a time. */
 const countingLock = 4_747_012;
 
 /**
- * Counts the figures of days again on which something has changed (`mark_insight`), each in a transaction of its own. It may be killed
- * anywhere, and the next call goes on; if another process counts, it does nothing.
+ * Counts the figures of days again on which something has changed (`mark_insight`), each in its own transaction. It may
+ * be killed anywhere, and the next call goes on; if another process counts, it does nothing.
  * @returns how many days were counted
  */
 export async function countMarkedDays(database: Database, signal: AbortSignal): Promise<number> {
@@ -39,7 +39,7 @@ async function countDay(transaction: Queryable, { organizationId, day }: MarkedD
     countingLock,
   ]);
   if (rows[0]?.taken !== true) return false;
-  // What is committed from here on has a mark of its own: each statement sees all whose mark it could delete.
+  // Changes that are committed from here on have new marks: each statement sees all whose mark it could delete.
   await transaction.query("delete from insight_mark where organization_id = $1 and day = $2", [organizationId, day]);
   const kept = await transaction.query("select from insight_kept_day where organization_id = $1 and day = $2", [
     organizationId,

@@ -12,7 +12,7 @@ export interface FiguresQuery extends DayRange {
   readonly keys: readonly string[] | null;
   /** The first days of the periods, ascending. One: the whole time. */
   readonly periods: readonly string[];
-  /** Whether those of each key are told apart. */
+  /** Whether figures are given for each key. */
   readonly byKey: boolean;
 }
 
@@ -20,7 +20,7 @@ export interface FiguresQuery extends DayRange {
 export interface ReadFigures {
   /** First day of the period. */
   readonly from: string;
-  /** Empty if keys are not told apart. */
+  /** Empty if figures are not given for each key. */
   readonly key: string;
   readonly sums: FigureSums;
 }

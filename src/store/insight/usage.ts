@@ -1,9 +1,9 @@
 import type { Database } from "../../database/database.ts";
 
-/** What one request to a model used. */
+/** The usage of one request to a model. */
 export interface UsedModel {
   readonly provider: string;
-  /** A name that the server knows, so that there are only so many. */
+  /** A name that the server knows, so that their number is bounded. */
   readonly model: string;
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -14,7 +14,7 @@ export interface UsedModel {
   readonly costUsd: number | null;
 }
 
-/** Counts what a session used of a model, today. Of a session that was deleted meanwhile nothing is counted. */
+/** Counts what a session used of a model, today. A session that was deleted meanwhile is not counted. */
 export async function countUsage(
   database: Database,
   { sessionId, organizationId }: { readonly sessionId: string; readonly organizationId: string },

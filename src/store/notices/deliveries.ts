@@ -12,7 +12,7 @@ import type { Sealed } from "../secrets/vault.ts";
 import { outcomeColumns, type TellingOutcome } from "../telling-outcome.ts";
 import type { NotifiedPerson } from "./person.ts";
 
-/** Notices that one transaction takes up. */
+/** Notices that one transaction decides. */
 const noticesAtOnce = 50;
 
 interface NoticeRow {
@@ -25,10 +25,10 @@ interface NoticeRow {
 }
 
 /**
- * Decides whom the newest changes concern, and writes a delivery for each of their channels. The notice goes in the same transaction, so
- * that each is taken up once.
+ * Decides whom the newest changes concern, and writes a delivery for each of their channels. The notice goes in the
+ * same transaction, so that each is decided once.
  * @param channels those that this installation has
- * @returns how many notices were taken up
+ * @returns how many notices were decided
  */
 export function fanOutNotices(database: Database, channels: ReadonlySet<NoticeChannel>): Promise<number> {
   return database.transaction(async (transaction) => {
@@ -155,7 +155,7 @@ export async function claimNotices(
   }));
 }
 
-/** Records what came of an attempt; another worker that has claimed it since is not disturbed. */
+/** Records the outcome of an attempt; a later claim by another worker is not changed. */
 export async function finishNotice(
   database: Database,
   { id, attempts, subscription }: Pick<ClaimedNotice, "id" | "attempts" | "subscription">,

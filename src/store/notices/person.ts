@@ -1,4 +1,4 @@
-/** Whom something concerns: a user of an organization. */
+/** A concerned person: a user of an organization. */
 export interface NotifiedPerson {
   readonly organizationId: string;
   readonly userId: string;

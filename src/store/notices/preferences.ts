@@ -2,7 +2,7 @@ import type { Database, Queryable } from "../../database/database.ts";
 import type { NoticeChannel, NoticeKind, NoticeScope, NoticeSettings } from "../../domain/notices/notice.ts";
 import type { NotifiedPerson } from "./person.ts";
 
-/** What a person has chosen, and the address that their identity provider verified. */
+/** A person's choices, and the address that their identity provider verified. */
 export async function readPreferences(
   database: Database,
   { userId }: NotifiedPerson,

@@ -8,9 +8,10 @@ import type { NotifiedPerson } from "./person.ts";
 const countedAtMost = 100;
 
 /**
- * Which of these sessions have an outcome that the person has not looked at. Only what a person asked for themself is unread.
+ * Which of these sessions have an outcome that the person has not looked at. Only a person's own sessions can be
+ * unread.
  * @param userId the signed-in user, or null
- * @param keyId the key whose owner counts, or null; nobody has read anything if both are null
+ * @param keyId the key whose owner counts, or null; if both are null, no session is unread
  */
 export async function unreadAmong(
   database: Database,
@@ -43,7 +44,7 @@ export async function countUnread(
   return { count: Math.min(count, countedAtMost), more: count > countedAtMost };
 }
 
-/** Notes that a person looked at a session. @throws NotFoundError */
+/** Records that a person looked at a session. @throws NotFoundError */
 export async function markRead(database: Database, person: NotifiedPerson, sessionId: string): Promise<void> {
   await requireSession(database, person.organizationId, sessionId);
   const { rowCount } = await database.pool.query(
@@ -55,7 +56,7 @@ export async function markRead(database: Database, person: NotifiedPerson, sessi
   if (rowCount === 0) await requireSession(database, person.organizationId, sessionId);
 }
 
-/** Notes that a person looked at everything that is over. */
+/** Records that a person looked at all ended sessions. */
 export async function markAllRead(database: Database, { userId }: NotifiedPerson): Promise<void> {
   await database.pool.query("update user_account set read_until = now() where id = $1", [userId]);
   await database.pool.query("delete from session_read where user_id = $1 and read_at <= now()", [userId]);
@@ -65,7 +66,7 @@ export async function markAllRead(database: Database, { userId }: NotifiedPerson
 const unreadDays = 90;
 
 /**
- * Forgets what people looked at long ago, which then counts as looked at by its age.
+ * Deletes old read marks; those sessions count as read by their age.
  * @returns how many marks
  */
 export async function pruneReadMarks(database: Database, signal: AbortSignal): Promise<number> {

@@ -14,7 +14,7 @@ const subscriptionLimit = 20;
 const longestUserAgent = 300;
 
 const hashOf = (text: string): Buffer => createHash("sha256").update(text).digest();
-/** What lets this server write to a browser, as it is sealed. */
+/** The sealed keys with which this server sends to a browser. */
 const sealedText = ({ endpoint, keys }: Pick<CreateSubscription, "endpoint" | "keys">): string =>
   JSON.stringify({ endpoint, keys });
 
@@ -67,7 +67,8 @@ export function createSubscription(
 }
 
 /**
- * Has the new address of a browser take the place of the one before: whoever knows the secret that it chose when it subscribed.
+ * Replaces the address of a browser by a new one. The caller proves itself by the secret that the browser chose when it
+ * subscribed.
  * @throws NotFoundError if there is no such subscription any more, or its person is disabled
  */
 export function renewSubscription(

@@ -2,7 +2,7 @@ import type { Database } from "../../database/database.ts";
 import { isUuid } from "../../domain/fields/uuid.ts";
 import type { OAuthClient } from "../../domain/people/oauth-client.ts";
 
-/** Registers a program (RFC 7591). Anybody may, so it is forgotten after a week in which nobody let it act. */
+/** Registers a program (RFC 7591). It needs no credential, so a client without a grant is deleted after a week. */
 export async function registerClient(
   database: Database,
   { name, redirectUris }: Omit<OAuthClient, "id">,
@@ -26,7 +26,7 @@ export async function findClient(database: Database, id: string): Promise<OAuthC
 }
 
 /**
- * Deletes programs that nobody let act within a week after they registered, or whose last grant has ended.
+ * Deletes programs that got no grant within a week after they registered, or whose last grant has ended.
  * @returns how many
  */
 export async function pruneClients(database: Database): Promise<number> {

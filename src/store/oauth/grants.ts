@@ -7,7 +7,9 @@ import { scopesOf, scopesOfKey, type Role } from "../../domain/people/user.ts";
 import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
 import { hashOf, randomToken } from "../people/tokens.ts";
 
-/** What access tokens begin with: by this the API tells them from keys, and a secret scanner from other texts. */
+/**
+ * The prefix of access tokens: by this the API distinguishes them from keys, and a secret scanner from other texts.
+ */
 export const accessPrefix = "ofa_";
 const refreshPrefix = "ofr_";
 /** Seconds for which an access token is good. */
@@ -25,14 +27,14 @@ export interface IssuedTokens {
   readonly scopes: readonly Scope[];
 }
 
-/** What a program presents to exchange its code. */
+/** A program's request to exchange its code. */
 export interface CodeExchange {
   readonly code: string;
   readonly clientId: string;
   readonly redirectUri: string;
   /** Challenge that follows from the verifier of PKCE. */
   readonly challenge: string;
-  /** What the tokens are for; null: not said. */
+  /** The resource of the tokens; null: not given. */
   readonly resource: Resource | null;
 }
 
@@ -75,7 +77,7 @@ export function exchangeCode(database: Database, exchange: CodeExchange, days: n
       request.challenge === exchange.challenge &&
       (exchange.resource === null || request.resource === exchange.resource);
     if (!isMeant) {
-      // Whoever tries with another verifier has the code: it is good for nobody any more.
+      // A request with a wrong verifier has the code, so the code has leaked: it is deleted.
       await transaction.query("delete from oauth_request where code_hash = $1", [hashOf(exchange.code)]);
       return null;
     }
@@ -159,8 +161,8 @@ async function issue(
 }
 
 /**
- * SQL condition: whoever let the program act may still do so themselves. Needs the grant as `held`, its key as `api_key` and its user as
- * `account`.
+ * SQL condition: the person who gave the grant still has its rights themself. Needs the grant as `held`, its key as
+ * `api_key` and its user as `account`.
  */
 const isGood = `held.expires_at > now() and api_key.revoked_at is null and (api_key.expires_at is null or api_key.expires_at > now())
   and account.disabled_at is null

@@ -35,7 +35,7 @@ export async function beginGrantRequest(database: Database, request: OAuthReques
   return token;
 }
 
-/** The request of this token, if nobody has decided it and it has not expired; else null. */
+/** The request of this token, if it is not decided and has not expired; else null. */
 export async function findRequest(database: Database, token: string): Promise<OAuthRequest | null> {
   const { rows } = await database.pool.query<OAuthRequest>(
     `select ${columns} from oauth_request where hash = $1 and code_hash is null and expires_at > now()`,

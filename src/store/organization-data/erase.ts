@@ -20,7 +20,7 @@ const sessionsOfBatch = 100;
 /** PostgreSQL: a row still refers to the one that is to be deleted. */
 const stillReferredTo = "23503";
 
-/** What goes before the sessions: deleting a session looks through its organization's deliveries. */
+/** Rows that are deleted before the sessions: deleting a session searches its organization's deliveries. */
 const beforeSessions = [
   "notice",
   "notice_delivery",
@@ -34,7 +34,7 @@ const beforeSessions = [
   "idempotency",
   "audit_entry",
 ] as const;
-/** What sessions refer to, each after what refers to it. */
+/** Rows that sessions refer to, each after the rows that refer to it. */
 const afterSessions = [
   "push_subscription",
   "notice_preference",
@@ -75,8 +75,8 @@ export interface Erasure {
 }
 
 /**
- * Begins to erase an organization. From here on nobody of it is signed in, none of its keys works, and nothing of it begins;
- * `continueErasure` removes what there is. Beginning twice is the same as once.
+ * Begins to erase an organization. From here on none of its people is signed in, none of its keys works, and none of
+ * its work begins; `continueErasure` removes its data. Beginning twice is the same as once.
  * @param confirmedName must be the organization's name
  * @throws InvalidInputError if it is not
  * @throws NotFoundError
@@ -176,11 +176,11 @@ const againAfterMs = 500;
 
 /**
  * Continues an erasure until the organization is gone.
- * @returns false if the signal ended it before: whoever finds it continues
+ * @returns false if the signal ended it before: the next worker continues
  */
 export async function finishErasure(database: Database, organizationId: string, signal: AbortSignal): Promise<boolean> {
   while (!(await continueErasure(database, organizationId, signal))) {
-    // Ended early by the signal, which is looked at next.
+    // Ended early by the signal, which is checked next.
     await pause(againAfterMs, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return false;
   }
@@ -246,7 +246,7 @@ async function removeWhatIsLarge(database: Database, sessionId: string, signal: 
   const steps = [
     `delete from event where session_id = $1
        and seq in (select seq from event where session_id = $1 order by seq limit ${batchSize})`,
-    // Objects that nobody refers to any more need not wait for the time that others are given.
+    // Unreferenced objects of an erased organization are removed without the usual delay.
     `with gone as (
        delete from checkpoint_piece where session_id = $1 and (id, position) in (
          select id, position from checkpoint_piece where session_id = $1 limit ${piecesOfBatch}) returning object_key),

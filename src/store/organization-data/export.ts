@@ -21,7 +21,7 @@ const pageBytes = 2 * 1024 * 1024;
 const rowsOfPage = 500;
 const sessionsOfPage = 100;
 
-/** What is exported, and from where. */
+/** The data to export, and its sources. */
 export interface ExportSource {
   readonly database: Database;
   readonly organizationId: string;
@@ -40,8 +40,8 @@ interface Written {
  * All data of one organization as a tar archive, part by part: `manifest.json`, rows as JSON Lines in `<table>/<number>.jsonl`,
  * `diffs/`, `recordings/`, and `end.json`, without which the archive is incomplete. docs/operating.md describes it.
  *
- * Each page of rows is a statement of its own, so no snapshot is held for as long as a client reads. Nothing that was created after
- * the export began is in it, so that rows refer to rows that are there, unless those were deleted meanwhile.
+ * Each page of rows is a separate statement, so no snapshot is held for as long as a client reads. Nothing that was
+ * created after the export began is in it, so that rows refer to exported rows, unless those were deleted meanwhile.
  * @throws NotFoundError if there is no such organization
  */
 export async function* exportOrganization(source: ExportSource): AsyncGenerator<Buffer, void, void> {
@@ -77,7 +77,7 @@ export async function* exportOrganization(source: ExportSource): AsyncGenerator<
   yield tarEnd;
 }
 
-/** What says how the archive is to be read. */
+/** The manifest, which describes the archive's format. */
 function manifestOf() {
   const tables = [...organizationTables, sessionTable, ...tablesOfSessions, eventTable];
   const described = tables.map(({ table, columns, computed = {}, leftOut }) => [
@@ -122,7 +122,7 @@ async function* pagesOf(
   ];
   const keys = order.map(({ column: key }) => `${table}.${key}`).join(", ");
   const after = order.map(({ type }, index) => `$${index + 4}::${type}`).join(", ");
-  // Of one organization or session the rows come by an index in their order; of several sessions all are sorted.
+  // Rows of one organization or session come in order by an index; those of several sessions are sorted.
   const conditions = [`${table}.${column} = ${typeof of === "string" ? "$1::uuid" : "any($1::uuid[])"}`];
   if (columns.includes("created_at")) conditions.push(`${table}.created_at <= $2::timestamptz`);
   else conditions.push("$2::text is not null");

@@ -1,4 +1,4 @@
-/** How one table stands in an export. */
+/** How one table is exported. */
 export interface ExportedTable {
   readonly table: string;
   /** Columns as they are, each named in camel case. */
@@ -360,7 +360,7 @@ export const organizationTables: readonly ExportedTable[] = [
     leftOut: { organization_id: "in the manifest" },
   },
   {
-    // If sessions were deleted for their age, nothing else tells of them.
+    // After sessions were deleted for their age, this is the only record of them.
     table: "insight_day",
     columns: [
       "day",
@@ -471,7 +471,7 @@ const inSession = (column: string, type: string) => [
   { column, type },
 ];
 
-/** What belongs to sessions. */
+/** The tables of sessions. */
 export const tablesOfSessions: readonly ExportedTable[] = [
   {
     table: "session_repository",
@@ -629,9 +629,9 @@ export const tablesLeftOut: Readonly<Record<string, string>> = {
   invitation_mail: "mails with sign-in links, which are credentials",
   forge_account: "people's own, with their credentials",
   forge_account_refusal: "of people's own accounts",
-  notice: "what people are about to be told of, which is in the sessions and pull requests",
-  notice_delivery: "what people were told of, which is in the sessions and pull requests",
-  notice_preference: "what single people want to be told of",
+  notice: "notices that are due, whose changes are in the sessions and pull requests",
+  notice_delivery: "notices that were sent, whose changes are in the sessions and pull requests",
+  notice_preference: "single people's choices of notices",
   push_subscription: "browsers of single people, with what lets others write to them",
   session_read: "what single people have looked at",
   server_key: "of the installation",

@@ -13,7 +13,7 @@ export function tarHeader(name: string, bytes: number, modifiedAt: Date): Buffer
   const octal = (value: number, digits: number): string => `${value.toString(8).padStart(digits, "0")}\0`;
   header.write(name, 0, "ascii");
   header.write(octal(0o600, 7), 100, "ascii");
-  // Owner and group: root's number, which means nobody on the machine that unpacks.
+  // Owner and group: root's number, so that no user of this machine is named.
   header.write(octal(0, 7) + octal(0, 7), 108, "ascii");
   header.write(octal(bytes % 8 ** 11, 11) + octal(Math.floor(modifiedAt.getTime() / 1_000), 11), 124, "ascii");
   if (bytes >= 8 * 1024 ** 3) {
@@ -30,7 +30,7 @@ export function tarHeader(name: string, bytes: number, modifiedAt: Date): Buffer
   return header;
 }
 
-/** What follows a file's content up to the next block. */
+/** The padding after a file's content up to the next block. */
 export function tarPadding(bytes: number): Buffer {
   return Buffer.alloc((blockBytes - (bytes % blockBytes)) % blockBytes);
 }

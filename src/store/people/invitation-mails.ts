@@ -10,7 +10,10 @@ export interface Mailing {
   readonly language: InvitationLanguage;
 }
 
-/** Has a link mailed to the person it signs in, once the transaction is there. Call it in a transaction of `sealing`. */
+/**
+ * Queues a link to be mailed to the person it signs in, once the transaction is committed. Call it in a transaction of
+ * `sealing`.
+ */
 export async function addInvitationMail(
   transaction: Queryable,
   { vault, language }: Mailing,
@@ -39,8 +42,8 @@ export interface ClaimedInvitationMail extends Sealed {
 }
 
 /**
- * Claims due mails for `leaseMs` milliseconds, after which they are due again for any worker. A link that was used, or is nobody's any
- * more who may sign in, is mailed to nobody.
+ * Claims due mails for `leaseMs` milliseconds, after which they are due again for any worker. A link that was used, or
+ * whose person may not sign in any more, is not mailed.
  */
 export async function claimInvitationMails(
   database: Database,
@@ -66,7 +69,10 @@ export async function claimInvitationMails(
   return rows;
 }
 
-/** Records what came of an attempt, and forgets the link unless it is tried again. Another worker that has claimed it since is not disturbed. */
+/**
+ * Records the outcome of an attempt, and deletes the link unless it is tried again. A later claim by another worker is
+ * not changed.
+ */
 export async function finishInvitationMail(
   database: Database,
   { id, attempts }: Pick<ClaimedInvitationMail, "id" | "attempts">,

@@ -21,7 +21,7 @@ export interface Invitation {
 /**
  * Adds a person to an organization before they sign in, with a link that does, and mails it to their address if there is one.
  * @param mailing null: nothing is mailed
- * @throws ConflictError if somebody of the organization has the address
+ * @throws ConflictError if a person of the organization has the address
  */
 export async function inviteUser(
   database: Database,
@@ -86,7 +86,7 @@ export function inviteAgain(
   });
 }
 
-/** Ends the links of a person that nobody has used. */
+/** Ends the unused links of a person. */
 export async function endInvitations(transaction: Queryable, userId: string): Promise<void> {
   await transaction.query("delete from login_link where user_id = $1", [userId]);
 }

@@ -18,8 +18,8 @@ const columns = `id, name, prefix, scopes, automation_ids as "automationIds", ${
   (select jsonb_build_object('id', owner.id, 'name', owner.name) from user_account owner where owner.id = api_key.user_id) as owner`;
 
 /**
- * Generates an API key: `ofs_`, 256 random bits, and a checksum of six characters, by which a secret scanner can tell
- * a real key from a look-alike.
+ * Generates an API key: `ofs_`, 256 random bits, and a checksum of six characters, by which a secret scanner can
+ * distinguish a real key from a look-alike.
  */
 export function newKey(): string {
   const body = randomToken();
@@ -54,7 +54,7 @@ export async function createKey(
 
 /**
  * Checks that a key has no scope that its owner lacks, which it could not use.
- * @param owner null: it is nobody's
+ * @param owner null: it has no owner
  * @throws InvalidInputError
  */
 export function requireOwned(scopes: readonly Scope[], owner: Pick<User, "name" | "role"> | null): void {
@@ -129,7 +129,7 @@ export async function revokeKey(database: Database, organizationId: string, id: 
   return revoked;
 }
 
-/** The user whose a key is; null: nobody's. */
+/** The user who owns a key; null: none. */
 export async function ownerOfKey(database: Database, keyId: string): Promise<string | null> {
   const { rows } = await database.pool.query<{ userId: string | null }>(
     `select user_id as "userId" from api_key where id = $1`,

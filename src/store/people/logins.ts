@@ -37,8 +37,8 @@ export async function createLoginLink(
 }
 
 /**
- * Exchanges a link's token for a browser session; null if the token is unknown, used or expired, or of somebody who is disabled. The link
- * of an invitation signs in the person who was invited.
+ * Exchanges a link's token for a browser session; null if the token is unknown, used or expired, or of a disabled
+ * person. The link of an invitation signs in the person who was invited.
  * @returns the value of the session's cookie
  */
 export function redeemLoginLink(database: Database, token: string, browser: Browser): Promise<string | null> {
@@ -61,7 +61,7 @@ export function redeemLoginLink(database: Database, token: string, browser: Brow
   });
 }
 
-/** Notes that a person signed in by their link. @returns what they may do */
+/** Records that a person signed in by their link. @returns their scopes */
 async function signedInBy(transaction: Queryable, userId: string): Promise<readonly Scope[]> {
   const { rows } = await transaction.query<{ role: Role }>(
     "update user_account set last_sign_in_at = now() where id = $1 returning role",

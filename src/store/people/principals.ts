@@ -8,11 +8,14 @@ import { hashOf } from "./tokens.ts";
 /** Finds whose a key is; null if it is unknown, revoked or expired, or its owner is disabled. */
 export type FindPrincipal = (key: string) => Promise<Principal | null>;
 
-/** Tells every node that a key or its owner is good for less than before. */
+/** Notifies every node that a key or its owner lost rights. */
 const keysChannel = "offstage_keys";
 const mostKnown = 10_000;
 
-/** Tells all nodes to ask for keys again; called after the commit that revoked one, or changed what an owner may. This process forgets at once. */
+/**
+ * Notifies all nodes to read keys again; called after the commit that revoked one, or changed what an owner may. This
+ * process drops them at once.
+ */
 export function forgetKeys(database: Pick<Database, "notifyAtOnce">): void {
   database.notifyAtOnce(keysChannel, "");
 }

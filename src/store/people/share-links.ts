@@ -7,12 +7,12 @@ import { isoTime, listRows } from "../cursor.ts";
 import { one } from "../one-row.ts";
 import { hashOf, randomToken } from "./tokens.ts";
 
-/** Beginning of the token of a share link, by which it is told from an API key. */
+/** Beginning of the token of a share link, by which it is distinguished from an API key. */
 export const sharePrefix = "ofsh_";
 /** Days after which a link that shows nothing any more is forgotten. */
 const forgottenDays = 30;
 
-/** SQL for the user who made a link, signed in or by a key of their own. */
+/** SQL for the user who made a link, signed in or by their own key. */
 const maker = "coalesce(share_link.user_id, (select user_id from api_key where api_key.id = share_link.key_id))";
 
 const columns = `id, session_id as "sessionId", ${isoTime("created_at")} as "createdAt", ${isoTime("expires_at")} as "expiresAt",
@@ -20,7 +20,7 @@ const columns = `id, session_id as "sessionId", ${isoTime("created_at")} as "cre
   (select jsonb_build_object('id', person.id, 'name', person.name) from user_account person
    where person.id = ${maker}) as "createdBy"`;
 
-/** Who makes a link: somebody, or a program for them. */
+/** The maker of a link: a person, or a program for them. */
 interface Maker extends Pick<Principal, "organizationId" | "userId" | "keyId"> {
   readonly grantId?: string | null | undefined;
 }
@@ -112,7 +112,7 @@ export async function revokeSharesOfKey(transaction: Queryable, keyId: string): 
   await transaction.query("update share_link set revoked_at = now() where key_id = $1 and revoked_at is null", [keyId]);
 }
 
-/** Ends the links that a user made, signed in or by keys of their own, for the transaction that signs them out. */
+/** Ends the links that a user made, signed in or by their own keys, for the transaction that signs them out. */
 export async function revokeSharesOfUser(transaction: Queryable, userId: string): Promise<void> {
   await transaction.query(
     `update share_link set revoked_at = now() where revoked_at is null
@@ -121,7 +121,7 @@ export async function revokeSharesOfUser(transaction: Queryable, userId: string)
   );
 }
 
-/** Forgets links that have shown nothing for a month. @returns how many */
+/** Deletes links that have been invalid for a month. @returns how many */
 export async function pruneShares(database: Database): Promise<number> {
   const { rowCount } = await database.pool.query(
     "delete from share_link where least(expires_at, revoked_at) < now() - $1 * interval '1 day'",
@@ -131,9 +131,9 @@ export async function pruneShares(database: Database): Promise<number> {
 }
 
 /**
- * Who reads a session by a link's token: somebody who may read that one session; null if the token is wrong, revoked, expired, or of
- * another session, if whoever made the link may not sign in any more, if the key or the grant that made it is not valid any more, or if the organization
- * is being erased. Records the time of use, at most once a minute.
+ * The reader of a session by a link's token, who may read that one session; null if the token is wrong, revoked,
+ * expired, or of another session, if the link's maker may not sign in any more, if the key or the grant that made it is
+ * not valid any more, or if the organization is being erased. Records the time of use, at most once a minute.
  * @param sessionId a UUID
  */
 export async function findShareReader(

@@ -3,8 +3,8 @@ import { ForbiddenError } from "../../domain/errors/errors.ts";
 import type { Principal } from "../../domain/people/key.ts";
 
 /**
- * Looks whether who began something as an admin still is one: the key is not revoked, the user or the key's owner not disabled or of another role, and
- * the organization not being erased.
+ * Checks that the person who began an action as an admin still is one: the key is not revoked, the user or the key's
+ * owner not disabled or of another role, and the organization not being erased.
  * @throws ForbiddenError if not
  */
 export async function requireStillAdmin(

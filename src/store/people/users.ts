@@ -105,9 +105,9 @@ export async function updateUser(
 const erasedName = "deleted user";
 
 /**
- * Erases a person: name, address, what their provider knows them by, their accounts at forges, and which browsers get their notices. They are signed out, their keys are
- * revoked, and what they
- * asked for is a deleted user's from then on. If their provider signs them in again, they are somebody new.
+ * Erases a person: name, address, what their provider knows them by, their accounts at forges, and which browsers get
+ * their notices. They are signed out, their keys are revoked, and what they asked for is a deleted user's from then on.
+ * If their provider signs them in again, they are a new person.
  * @throws NotFoundError
  * @throws ConflictError if no admin would be left
  */
@@ -123,7 +123,7 @@ export async function eraseUser(database: Database, organizationId: string, id: 
     const user = one(rows, "user", id);
     await signOut(transaction, id);
     await transaction.query("delete from forge_account where user_id = $1", [id]);
-    // Which notices they wanted, by which browsers, and what they looked at.
+    // Their choices of notices, browsers and read marks.
     await transaction.query("delete from notice_preference where user_id = $1", [id]);
     await transaction.query("delete from push_subscription where user_id = $1", [id]);
     await transaction.query("delete from notice_delivery where user_id = $1", [id]);
@@ -148,8 +148,8 @@ async function signOut(transaction: Queryable, id: string): Promise<void> {
 }
 
 /**
- * Locks the rows of all admins of the organization: of two admins who demote each other at once, one must fail. Whoever was invited and has
- * not come yet is nobody to leave it to.
+ * Locks the rows of all admins of the organization: of two admins who demote each other at once, one must fail. An
+ * invited person who has not signed in yet does not count.
  * @throws ConflictError if this user is the only one
  */
 async function requireOtherAdmin(transaction: Queryable, organizationId: string, id: string): Promise<void> {

@@ -12,7 +12,7 @@ export interface BudgetLeft {
 }
 
 /**
- * What a session may still spend.
+ * The rest of a session's budget.
  * @throws NotFoundError
  */
 export async function budgetLeft(database: Database, sessionId: string): Promise<BudgetLeft> {

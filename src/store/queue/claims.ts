@@ -76,9 +76,9 @@ export interface ClaimOptions {
   readonly worker: string;
   /** Milliseconds until the lease expires if it is not renewed. */
   readonly leaseMs: number;
-  /** Limit of running sessions for organizations that have none of their own. */
+  /** Default limit of running sessions of an organization. */
   readonly maxRunningPerOrganization: number;
-  /** Limit for repositories that have none of their own; null: no limit. */
+  /** Default limit of a repository; null: no limit. */
   readonly maxRunningPerRepository?: number | null;
 }
 
@@ -154,8 +154,9 @@ export async function parkSession(
 }
 
 /**
- * The person who asked for a session, if their address was verified by who signed them in: real enough to be named in a commit.
- * @returns null if nobody is known, or the address is not
+ * The person who asked for a session, if their identity provider verified their address, so that they can be named in a
+ * commit.
+ * @returns null if the person or their address is not known
  */
 export async function requesterOf(
   database: Database,
@@ -210,8 +211,8 @@ export async function finishSession(
 }
 
 /**
- * Notes which messages of a session are settled by what was delivered. The caller has locked the session, so that no message arrives
- * before it moves.
+ * Records which messages of a session are settled by its deliveries. The caller has locked the session, so that no
+ * message arrives before it moves.
  * @returns whether others still wait
  */
 async function settleMessages(transaction: Queryable, sessionId: string): Promise<boolean> {

@@ -3,11 +3,11 @@ import { storable } from "../../domain/fields/text.ts";
 import { appendEvents } from "../sessions/events.ts";
 import { underClaim, type Claim } from "./lease.ts";
 
-/** What a gate decided, masked. */
+/** A gate's decision, masked. */
 export interface GateDecision {
   readonly outcome: "passed" | "filtered";
   readonly code: number;
-  /** What it printed for the agent. */
+  /** Its output for the agent. */
   readonly output: string;
   /** The end of what it printed on stderr. */
   readonly log: string;

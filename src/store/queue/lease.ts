@@ -5,8 +5,9 @@ import type { SessionStatus } from "../../domain/sessions/status.ts";
 import { lockSession, moveSession, notifyChange, type LockedSession } from "../sessions/transition.ts";
 
 /**
- * A worker's claim on a session. `attempt` is the fence: a write under an older attempt changes nothing. Nor does one whose lease
- * has expired by the database's clock, even if nobody else has claimed the session yet.
+ * A worker's claim on a session. `attempt` is the fence: a write under an older attempt changes nothing. A write whose
+ * lease has expired by the database's clock changes nothing either, even if no other worker has claimed the session
+ * yet.
  */
 export interface Claim {
   readonly sessionId: string;
@@ -53,7 +54,7 @@ export async function recoverSessions(database: Database, options: { readonly wo
        and (lease_until < now() or worker = $1)`,
     [options.worker ?? null],
   );
-  // Whatever it was doing: it tells sessions of other workers that these die for reasons of their own.
+  // Whatever it was doing: it shows that workers die for reasons that are not their sessions'.
   if (options.worker !== undefined) await recordDeath(database.pool, options.worker);
   let recovered = 0;
   for (const { id, organization_id } of rows) {
@@ -76,7 +77,7 @@ export async function recoverSessions(database: Database, options: { readonly wo
   return recovered;
 }
 
-/** What decides what becomes of a session whose worker died. */
+/** The facts that decide the next state of a session whose worker died. */
 interface Lost {
   readonly lost: boolean;
   readonly retry: RetryRecord | null;
@@ -123,7 +124,7 @@ async function recover(
   }
   // A session that waits has no worker, so that none can die. If a row has one all the same, it works again before it ends.
   if (lost.status === "waiting") await moveSession(transaction, lost, "running");
-  // How long ago the first failure was says nothing of a worker's death.
+  // The age of the first failure is irrelevant for a worker's death.
   const before = retry !== null && othersDied ? withSharedBlame(retry) : retry;
   const planned = planRetry(workerLost, before, now, { forMs: Infinity });
   if (planned === null) {

@@ -5,7 +5,7 @@ import { appendEvents } from "../sessions/events.ts";
 import type { HarnessSession } from "./claims.ts";
 import { underClaim, type Claim } from "./lease.ts";
 
-// What a worker writes and reads while it works on a session.
+// A worker's writes and reads while it works on a session.
 
 /**
  * Appends events to a session under a claim.
@@ -39,7 +39,7 @@ export interface ClaimedMessage {
 }
 
 /**
- * What is known of the first message that is not done, which stays as it is; null if all are done.
+ * Reads the first message that is not done, without a change; null if all are done.
  */
 export async function upcomingMessage(
   database: Database,
@@ -72,8 +72,8 @@ export function nextMessage(database: Database, claim: Claim): Promise<ClaimedMe
 }
 
 /**
- * Ends a turn. The agent's `answer` becomes the session's summary, and is kept with the message: who asked in a thread of a forge gets
- * that of their own turn.
+ * Ends a turn. The agent's `answer` becomes the session's summary, and is stored with the message: each thread of a
+ * forge gets the answer of its own turn.
  * @param isKept whether a checkpoint has all changes of the turn
  * @param isRepeated whether the message had been answered before, and the work was lost: then failures are still counted from
  *   before, or a session could repeat its turn for ever; false if omitted
@@ -161,7 +161,7 @@ export function saveWorkspaceWorker(database: Database, claim: Claim, worker: st
 /** Limit in characters, beyond what any model reads. */
 const transcriptLimit = 500_000;
 
-/** What was said in a turn that is over. */
+/** The messages of an ended turn. */
 export interface SaidInTurn {
   readonly from: "user" | "agent";
   readonly text: string;

@@ -24,7 +24,7 @@ const sampleSize = 20;
 /**
  * Estimated seconds until a session with `ahead` others before it starts, from the duration of the organization's
  * last sessions and from how many can run at once; null if no session has completed yet or no worker runs.
- * @param maxRunning limit of sessions at once, if the organization has none of its own
+ * @param maxRunning default limit of an organization's sessions at once
  */
 export async function estimateWait(
   database: Database,

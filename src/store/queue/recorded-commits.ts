@@ -48,8 +48,8 @@ async function saveCommitsUnder(
 }
 
 /**
- * Records a commit that is about to be pushed: it is the session's own, also if no event tells of it, as of a merge of its work with the
- * branch; and its checks may be delivered before its push is recorded.
+ * Records a commit that is about to be pushed as the session's own: for some there is no event, as for a merge of its
+ * work with the branch, and its checks may be delivered before its push is recorded.
  */
 export async function noteCommit(
   transaction: Queryable,

@@ -60,10 +60,11 @@ export async function readPullRequestSettings(
 }
 
 /**
- * Saves a pull request; there is one row for each (repository, head, target). A new pull request replaces a closed
- * one, and its state is tracked as long as that of a new row. One that is new here and not open any more is saved as open: it is
- * for the caller to close it with `closePullRequest`, which tells of it.
- * @returns the row's id, whether it was unknown before, and the name of the person in whose name it was opened; null: nobody's
+ * Saves a pull request; there is one row for each (repository, head, target). A new pull request replaces a closed one,
+ * and its state is tracked as long as that of a new row. One that is new here and not open any more is saved as open:
+ * the caller closes it with `closePullRequest`, which announces it.
+ * @returns the row's id, whether it was unknown before, and the name of the person in whose name it was opened; null
+ *   if none
  * @throws LeaseLostError
  */
 export function savePullRequest(
@@ -112,7 +113,7 @@ export function savePullRequest(
     );
     const [row] = rows;
     if (row === undefined) throw new Error("the pull request was not returned");
-    // What was asked for is known: nothing is waited for when a follow-up asks again.
+    // The request has its result: a follow-up need not wait when it requests again.
     await transaction.query(
       "update session_repository set asked_sha = null, asked_at = null, asked_by = null where session_id = $1 and repository_id = $2",
       [claim.sessionId, opened.repositoryId],

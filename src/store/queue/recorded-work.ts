@@ -4,7 +4,7 @@ import { appendEvents } from "../sessions/events.ts";
 import { lockSession } from "../sessions/transition.ts";
 import { LeaseLostError, underClaim, type Claim } from "./lease.ts";
 
-// What a worker records of a session's work on its repositories: commits, diffs, pushes and pull requests.
+// A worker's record of a session's work on its repositories: commits, diffs, pushes and pull requests.
 
 /** New values for a repository of a session. `patch` is a unified diff. */
 export interface RepositoryProgress {
@@ -81,7 +81,7 @@ async function updateRepository(
   { baseSha, headSha, pushedSha, patch, patchTruncated }: RepositoryProgress,
 ): Promise<void> {
   if (pushedSha !== undefined) {
-    // Of turns that were not delivered yet this is what came of them. What is pushed again brings nothing of theirs.
+    // For turns that were not delivered yet, this is their delivery. A repeated push has nothing of theirs.
     await transaction.query(
       `update message set pushed = jsonb_build_object($2::text, $3::text) || coalesce(pushed, '{}')
        from session where session.id = $1 and message.session_id = $1 and message.status = 'done' and message.answer is not null
@@ -101,7 +101,7 @@ async function updateRepository(
   );
 }
 
-/** What earlier exports and pushes recorded of a session's work on one repository. */
+/** The record of earlier exports and pushes of a session's work on one repository. */
 export interface RecordedWork {
   /** Index of the repository in the session. */
   readonly position: number;

@@ -5,9 +5,10 @@ import { readClaimed, type ClaimedSession } from "./claims.ts";
 import { workerLost, type Claim } from "./lease.ts";
 
 /**
- * Takes a session again whose lease its worker could not renew, as when the database was away: under a new fence, so that nothing of the
- * attempt before can write any more, and only if nobody has taken or requeued it. The worker goes on with what its disk has, and no
- * other's. It counts a quarter of a worker's death, since a session may itself keep its worker from renewing.
+ * Takes a session again whose lease its worker could not renew, as when the database was away: under a new fence, so
+ * that the attempt before can write no more, and only if no worker has taken or requeued it. The worker goes on with
+ * the folders on its own disk. It counts a quarter of a worker's death, since a session may itself keep its worker from
+ * renewing.
  * @param lost the claim before; its attempt has ended on the worker
  * @returns null if the session is another's by now, has ended, is to be cancelled, or was lost too often
  */

@@ -7,7 +7,7 @@ import { underClaim, type Claim } from "./lease.ts";
 
 /** How the retry of a failed attempt is planned. */
 export interface RetryOptions extends RetryLimits {
-  /** How long, in ms, the service that failed asks to be left alone. */
+  /** How long, in ms, the service that failed asks to wait. */
   readonly retryAfterMs?: number | undefined;
 }
 

@@ -2,7 +2,7 @@ import type { Database } from "../../database/database.ts";
 import type { QueueStats } from "../../domain/sessions/queue-stats.ts";
 import { countedFor } from "./worker-nodes.ts";
 
-/** Counting stops here: a larger number tells an operator nothing more, and must not make the query expensive. */
+/** Counting stops here: a larger number is of no use to an operator, and must not make the query expensive. */
 const countLimit = 100_000;
 
 /** SQL for how many rows of a table meet a condition. */

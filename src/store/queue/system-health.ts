@@ -39,7 +39,10 @@ export const retriesQuery = `select
   (select ${isoTime("min(retry_at)")} from session where retry_at is not null) as "nextAt",
   ${oldest("session", "session.status = 'queued' and session.retry_at is null", "queued_at")} as wait`;
 
-/** What waits and what runs, of all organizations. A session that waits for its retry is counted, and does not count as waiting long. */
+/**
+ * Queued and running work of all organizations. A session that waits for its retry is counted, and does not count as
+ * waiting long.
+ */
 export async function readQueueHealth(database: Database): Promise<QueueHealth> {
   const [stats, { rows }] = await Promise.all([
     readQueueStats(database),

@@ -36,17 +36,17 @@ export async function takeWarmSandbox(
   return rowCount === 1;
 }
 
-/** Forgets a warm sandbox that has ended, or whose session's attempt has. */
+/** Deletes the row of a warm sandbox that has ended, or whose session's attempt has. */
 export async function removeWarmSandbox(database: Database, id: string): Promise<void> {
   await database.pool.query("delete from warm_sandbox where id = $1", [id]);
 }
 
-/** Forgets all warm sandboxes of a worker that starts or stops: none of an earlier process is left. */
+/** Deletes all warm sandboxes' rows of a worker that starts or stops: none of an earlier process is left. */
 export async function removeWarmSandboxesOf(database: Database, worker: string): Promise<void> {
   await database.pool.query("delete from warm_sandbox where worker = $1", [worker]);
 }
 
-/** Forgets warm sandboxes of workers that are gone. @returns how many */
+/** Deletes rows of warm sandboxes of workers that are gone. @returns how many */
 export async function pruneWarmSandboxes(database: Database): Promise<number> {
   const { rowCount } = await database.pool.query(
     `delete from warm_sandbox where created_at < now() - interval '${forgottenAfter}'

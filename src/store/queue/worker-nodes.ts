@@ -11,7 +11,7 @@ export interface WorkerNode {
   readonly concurrency: number;
 }
 
-/** A worker as its heartbeat tells of it. */
+/** A worker as its heartbeat reports it. */
 export interface ReportedWorker extends WorkerNode {
   /** Null or omitted: it could not be found out. */
   readonly machine?: WorkerMachine | null;

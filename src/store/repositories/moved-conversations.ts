@@ -9,9 +9,9 @@ interface Row {
 }
 
 /**
- * Lets conversations of repository rows that are gone go on with the one that is left: else what was taken up would be taken up again,
- * their bounds would begin anew, and their runs would never be answered.
- * @param pairs a query of rows that are gone, each with the one that is left as `kept`
+ * Moves conversations of deleted repository rows to the remaining one: else their items would be taken up again, their
+ * bounds would restart, and their runs would never be answered.
+ * @param pairs a query of deleted rows, each with the remaining one as `kept`
  */
 export async function moveConversations(transaction: Queryable, pairs: string): Promise<void> {
   const { rows } = await transaction.query<Row & { readonly kept: string }>(

@@ -3,10 +3,10 @@ import { approvalRulesSchema, type ApprovalRules } from "../../domain/repositori
 import { conversationSchema } from "../../domain/conversations/conversation.ts";
 import type { LoopFacts, OtherPullRequest } from "../../domain/conversations/section.ts";
 
-// Our section of each pull request's text: when it is looked at again, and what it says. `move_session` and what a conversation
+// Our section of each pull request's text: when it is due, and its hash. `move_session` and what a conversation
 // decides make it due.
 
-/** A pull request whose section is due, and which nobody else edits until the lease is over. */
+/** A pull request whose section is due, and which no other worker edits until the lease is over. */
 export interface DueSection {
   readonly id: string;
   readonly organizationId: string;
@@ -19,7 +19,7 @@ export interface DueSection {
   readonly told: string | null;
   /** Who may approve it; null: the forge does not say. */
   readonly approval: ApprovalRules | null;
-  /** Name of the person in whose name it was opened; null: nobody's. */
+  /** Name of the person in whose name it was opened; null if none. */
   readonly openedBy: string | null;
   /** When the lease ends. It is the fence: under a lease that another took over nothing changes. */
   readonly claimedUntil: string;
@@ -51,8 +51,8 @@ export async function claimDueSections(
 }
 
 /**
- * Ends a claim. What became due again meanwhile stays due. If the lease ended and somebody else edits the text, nothing changes, and the
- * section is looked at again.
+ * Ends a claim. A section that became due again meanwhile stays due. If the lease ended and another worker edits the
+ * text, nothing changes, and the section stays due.
  * @param told hash of what the section says now; null: as before
  */
 export async function settleSection(
@@ -82,17 +82,17 @@ export async function putOffSection(
   );
 }
 
-/** Leave to edit a pull request's text, which nobody else of ours has until the lease is over. */
+/** Exclusive right to edit a pull request's text, until the lease is over. */
 export interface Editing {
-  /** Null: the pull request is not recorded, so nobody else of ours edits it. */
+  /** Null: the pull request is not recorded, so no other worker edits it. */
   readonly id: string | null;
   /** When the lease ends. It is the fence. */
   readonly until: string | null;
 }
 
 /**
- * Lets nobody else of ours edit a pull request's text until the lease is over or `endEditing` is called.
- * @returns null if somebody edits it now
+ * Takes the exclusive right to edit a pull request's text until the lease is over or `endEditing` is called.
+ * @returns null if another worker has it now
  */
 export async function beginEditing(
   database: Database,
@@ -113,7 +113,7 @@ export async function beginEditing(
   return row?.isHeld === true ? { id: row.id, until: row.until } : null;
 }
 
-/** Lets others edit again. If the lease ended and somebody else has one, that stays. */
+/** Gives up the right to edit. If the lease ended and another worker took one, that stays. */
 export async function endEditing(database: Database, { id, until }: Editing): Promise<void> {
   await database.pool.query(
     "update pull_request set editing_until = null where id = $1 and editing_until = $2::timestamptz",
@@ -136,7 +136,7 @@ export async function otherPullRequests(
   return rows;
 }
 
-/** What the section says of the feedback loop; null if the session is gone. */
+/** The section's facts of the feedback loop; null if the session is gone. */
 export async function readLoop(
   queryable: Queryable,
   { organizationId, sessionId, repositoryId, number }: DueSection,

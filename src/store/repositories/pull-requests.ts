@@ -10,7 +10,7 @@ export interface ReadPullRequest {
   readonly sessionId: string;
   readonly repositoryId: string;
   readonly number: number;
-  /** When reading it began: what is read changes nothing if somebody began to read it later. Omitted: it is not looked at. */
+  /** When reading it began: the result is dropped if a later read has begun. Omitted: not checked. */
   readonly checkedAt?: string;
 }
 
@@ -18,7 +18,7 @@ export interface ReadPullRequest {
 export interface FollowedPullRequest extends ReadPullRequest {
   readonly state: "open" | "closed";
   readonly repositoryUrl: string;
-  /** What its forge last said of whether it can be merged; null if it is not known. */
+  /** Whether it can be merged, by its forge's last answer; null if unknown. */
   readonly mergeable: boolean | null;
   /** How often in a row the forge's answer was not taken for final. */
   readonly mergeableAsked: number;
@@ -56,16 +56,17 @@ export async function recordedPullRequest(
 }
 
 /**
- * SQL for whether a pull request is still as it was when its forge was asked, at the time of a parameter; null: it was not asked, but told of.
+ * SQL for whether no later read of a pull request began than the one at the time of a parameter; null: it was
+ * delivered, not read.
  * @param parameter its sign, as `$3`
  */
 const isAsOf = (parameter: string, column = "checked_at"): string =>
   `(${parameter}::timestamptz is null or ${column} = ${parameter})`;
 
 /**
- * Records that an open pull request has another target now, which its forge lets people change. One that was closed earlier with
- * the same branches is forgotten, as it is for a new one. What its forge said before of whether it can be merged counts no more, nor what it
- * is being asked by somebody else now.
+ * Records that an open pull request has another target now, which its forge lets people change. One that was closed
+ * earlier with the same branches is forgotten, as it is for a new one. Its forge's earlier answer about whether it can
+ * be merged is dropped, and so are reads under way.
  * @returns whether it was not known
  */
 export async function moveToTarget(
@@ -109,7 +110,7 @@ export async function openTargets(
 
 /** The state of a pull request is not read from its forge after this time. */
 const followedFor = "90 days";
-/** One that was closed is looked at again for this time: that it was opened again may have been delivered before, or not at all. */
+/** A closed one is polled for this time: its reopening may have been delivered before, or not at all. */
 const closedFollowedFor = "3 days";
 
 /**
@@ -208,7 +209,7 @@ export async function beginReading(
   return rows.map((row) => ({ ...place, ...row }));
 }
 
-/** Has a pull request read again in the next pass, since what its forge answers and what it delivered do not agree: the one or the other is late. */
+/** Makes a pull request due in the next pass, since its forge's answer and delivery disagree: one of them is late. */
 export async function readAgainSoon(database: Database, { id }: Pick<ReadPullRequest, "id">): Promise<void> {
   await database.pool.query("update pull_request set checked_at = '-infinity' where id = $1", [id]);
 }

@@ -1,6 +1,6 @@
 import type { Database } from "../../database/database.ts";
 
-/** Where a pull request is that a delivery tells of. */
+/** The repository of a pull request that a delivery is about. */
 interface ReportedRepository {
   readonly organizationId: string;
   readonly repositoryId: string;
@@ -15,8 +15,9 @@ const pushingSha = `(select pushing_sha from session_repository part join sessio
     and session.status in ('queued', 'running', 'waiting') limit 1)`;
 
 /**
- * Records that a check of a commit ended, for the open pull requests whose newest commit it is, or is soon since their sessions are pushing
- * it, and tells their sessions' pages. A check that ends again counts by its last end; those of an earlier commit count no more.
+ * Records that a check of a commit ended, for the open pull requests whose newest commit it is, or is soon since their
+ * sessions are pushing it, and notifies their sessions' pages. A check that ends again counts by its last end; those of
+ * an earlier commit count no more.
  * @param check its key: the same each time that it ends
  */
 export async function noteCheck(
@@ -68,9 +69,9 @@ export async function noteMerge(
 }
 
 /**
- * Whether a push to a branch may be the merge of a session's pull request, of which the forge has not told yet: it tells of the push and
- * of the merge in any order, and may know only later which commit it was merged as.
- * @param isTold whether only one counts of whose merge the forge has told, for a while
+ * Whether a push to a branch may be the merge of a session's pull request, which the forge has not delivered yet: it
+ * delivers the push and the merge in any order, and may know only later which commit it was merged as.
+ * @param isTold whether only a pull request counts whose merge was delivered, for a minute
  */
 export async function mayBeMerged(
   database: Database,

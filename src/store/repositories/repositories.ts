@@ -24,8 +24,8 @@ interface RepositoryInput {
 
 /**
  * Connects a repository. If one with the same normalized address is connected already, that one is returned. A
- * repository that was disconnected comes back with its limits and other settings, so that nobody can remove a limit
- * by disconnecting and reconnecting it.
+ * repository that was disconnected comes back with its limits and other settings, so that a limit can't be removed by
+ * disconnecting and reconnecting it.
  */
 export async function createRepository(
   database: Database,

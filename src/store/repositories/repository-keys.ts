@@ -101,9 +101,9 @@ async function merge(transaction: Queryable, { id, organizationId: organization 
 }
 
 /**
- * Lets sessions of a row that is gone go on with the one that is left: its secrets are masked for them, and its limits hold for
- * them. A session that has both keeps both clones. A worker that has a session just then may still open a pull request for the
- * row that it knows, which the next server that starts moves too.
+ * Moves sessions of a deleted row to the remaining one: its secrets are masked for them, and its limits apply to them.
+ * A session that has both keeps both clones. A worker that has a session just then may still open a pull request for
+ * the row that it knows, which the next server that starts moves too.
  */
 async function moveSessions(transaction: Queryable): Promise<void> {
   const pairs = `select gone.id as gone, kept.id as kept, gone.organization_id from repository gone join repository kept

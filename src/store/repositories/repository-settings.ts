@@ -71,7 +71,7 @@ export async function setEgress(
 }
 
 /**
- * Adds a rule to the allowed hosts, if it is not there yet.
+ * Adds a rule to the allowed hosts, unless they have it.
  * @throws NotFoundError
  */
 export async function allowEgress(
@@ -123,7 +123,7 @@ export async function setAllowedFindings(
 }
 
 /**
- * Adds an allowed finding, if it is not there yet.
+ * Adds an allowed finding, unless the list has it.
  * @throws NotFoundError
  * @throws ConflictError if the list is full
  */

@@ -11,7 +11,7 @@ export async function appendAudit(database: Database, entries: readonly NewAudit
   if (entries.length === 0) return;
   await database.pool.query({
     name: "append_audit",
-    // What an organization asked that has been erased meanwhile goes with it, and must not take others' entries along.
+    // Requests of an organization that was erased meanwhile are dropped, and must not fail others' entries.
     text: `insert into audit_entry (id, organization_id, actor, key_id, user_id, action, target, status, address, request_id)
            select gen_random_uuid(), entry.* from unnest($1::uuid[], $2::text[], $3::uuid[], $4::uuid[], $5::text[], $6::text[],
              $7::integer[], $8::text[], $9::uuid[]) as entry (organization_id)

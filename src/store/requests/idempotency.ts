@@ -3,7 +3,7 @@ import { newId } from "../../domain/fields/new-id.ts";
 import { removeRows } from "../prune.ts";
 
 /**
- * What is known of a request with an Idempotency-Key: it is new, was answered ("replay"), had another content under
+ * The state of a request with an Idempotency-Key: it is new, was answered ("replay"), had another content under
  * this key ("mismatch"), or is still being handled.
  */
 export type RequestState =

@@ -14,7 +14,7 @@ import { sealing } from "./rotation.ts";
 import type { Vault } from "./vault.ts";
 import { one } from "../one-row.ts";
 
-/** Whose an account is. Nobody else sees it or changes it, whatever their role. */
+/** The owner of an account. No other person sees it or changes it, whatever their role. */
 export interface AccountOwner {
   readonly organizationId: string;
   readonly userId: string;
@@ -156,14 +156,14 @@ export async function getAccount(
   return shown(one(rows, "account", id));
 }
 
-/** Whose an account at a forge is. */
+/** The owner of an account at a forge. */
 export interface HolderOfAccount {
   readonly userId: string;
   /** The address that the account is for. */
   readonly webUrl: string;
 }
 
-/** The people of an organization who connected the account that the forge knows by this id, but for those who are disabled. */
+/** The people of an organization who connected the account that the forge knows by this id, except disabled ones. */
 export async function holdersOfAccount(
   database: Queryable,
   organizationId: string,

@@ -6,12 +6,12 @@ import {
 } from "../../domain/repositories/connection.ts";
 import type { Sealed, Vault } from "./vault.ts";
 
-// What the rows of connections have, for those who change connections and those who open them.
+// The fields of connections' rows, for code that changes or opens connections.
 
 /** SQL for the time until the next check of a connection's health: an hour less up to a sixth of it, so that checks spread. */
 export const untilNextCheck = "interval '1 hour' - random() * interval '10 minutes'";
 
-/** What is sealed of a connection. */
+/** The sealed part of a connection. */
 interface SealedContent {
   readonly credential: ConnectionCredential;
   /** Secrets of its webhook: the current one, then the one before, if there was one. */

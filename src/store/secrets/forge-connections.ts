@@ -108,7 +108,7 @@ async function requireRoom(transaction: Queryable, organizationId: string): Prom
 }
 
 /**
- * Looks whether a connection for an address can be made, before a person does more for it.
+ * Checks that a connection for an address can be made, before a person spends time on it.
  * @throws ConflictError if the organization has one
  */
 export async function requireFreeAddress(database: Database, organizationId: string, webUrl: string): Promise<void> {

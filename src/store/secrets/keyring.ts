@@ -32,7 +32,7 @@ export function environmentKeyring(value: string): Keyring {
 }
 
 /**
- * Keeps the master keys in a file that only its owner can read, one key in base64 per line. The file is created if it
+ * Stores the master keys in a file that only its owner can read, one key in base64 per line. The file is created if it
  * does not exist. It is read at each use, so that a server sees a rotation by another process. `keys` throws
  * InvalidInputError if others can read the file or its content is malformed.
  */

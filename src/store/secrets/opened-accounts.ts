@@ -103,8 +103,8 @@ export interface DueAccount extends OpenedForgeAccount {
 }
 
 /**
- * Takes accounts whose check is due, of all people who are not disabled. Whoever takes one has ten minutes for it; if nothing is
- * recorded by then, it is due again.
+ * Claims accounts whose check is due, of all people who are not disabled, for ten minutes; if no result is recorded by
+ * then, an account is due again.
  */
 export async function claimDueAccounts(database: Database, vault: Vault, limit: number): Promise<DueAccount[]> {
   const { rows } = await database.pool.query<SealedAccount & Pick<DueAccount, "organizationId">>(

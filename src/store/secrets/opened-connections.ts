@@ -6,7 +6,7 @@ import { connectionsChannel, type ConnectionRecord } from "./forge-connections.t
 import type { Sealed, Vault } from "./vault.ts";
 import { one } from "../one-row.ts";
 
-/** A connection that is broken is looked at again sooner: the forge may only have been away. */
+/** A broken connection is checked again sooner: the forge may only have been unavailable. */
 const untilBrokenCheck = "interval '10 minutes'";
 
 /** A connection as forges are made of it. Only where forges are called may this be read. */
@@ -49,8 +49,8 @@ export async function openConnections(
 }
 
 /**
- * What an organization's connections are of, without their credentials. Those that only take deliveries for a forge that the operator
- * configured are left out: their API is the operator's to name.
+ * The addresses of an organization's connections, without credentials. Those that only take deliveries for a forge that
+ * the operator configured are left out: the operator names their API.
  */
 export async function connectionAddresses(
   database: Database,
@@ -112,7 +112,7 @@ export async function saveConnectionHealth(
 }
 
 /**
- * Takes connections whose check is due, of all organizations. Whoever takes one has five minutes for it.
+ * Claims connections whose check is due, of all organizations, for five minutes.
  * @returns them with their credentials, the longest due first
  */
 export async function claimDueConnections(
@@ -131,7 +131,10 @@ export async function claimDueConnections(
   return Promise.all(rows.map((row) => opened(vault, row)));
 }
 
-/** Lets a connection be checked in the next minute, unless it was checked in the last one: a forge refused its credential. */
+/**
+ * Makes a connection's check due in the next minute, unless it was checked in the last one: a forge refused its
+ * credential.
+ */
 export async function checkConnectionSoon(database: Database, id: string): Promise<void> {
   await database.pool.query(
     `update forge_connection set next_check_at = now()

@@ -4,7 +4,10 @@ import type { AttentionReason } from "../../domain/sessions/attention.ts";
 
 /** A failure needs a person for this long. */
 const failureDays = 7;
-/** Pull requests are followed for this long (`followedFor` of src/store/repositories/pull-requests.ts); what became of others is not known. */
+/**
+ * Pull requests are followed for this long (`followedFor` of src/store/repositories/pull-requests.ts); the state of
+ * others is not known.
+ */
 const followedDays = 90;
 
 const failedLately = (session: string): string =>

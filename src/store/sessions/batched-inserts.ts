@@ -18,12 +18,12 @@ export interface BatchedInserts {
   /** Resolves when the job is committed. */
   createJob(job: JobToCreate): Promise<JobRecord>;
   /**
-   * Resolves when what came of the delivery is committed; null: its trigger was changed, and nothing was written.
+   * Resolves when the delivery's outcome is committed; null: its trigger was changed, and nothing was written.
    * @throws UnavailableError if too much waits already
    */
   fire(firing: Firing): Promise<Fired | null>;
   /**
-   * Resolves when the event is committed, with what came of it.
+   * Resolves when the event is committed, with its outcome.
    * @throws UnavailableError if too much waits already
    */
   receive(event: ReceivedEvent): Promise<Received>;

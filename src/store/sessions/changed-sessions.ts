@@ -4,7 +4,7 @@ import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } 
 /** Channel on which those who watch lists learn that a session was deleted: `<organization> <session>`. */
 export const listedChannel = "offstage_listed";
 
-/** Sessions under way of one organization that are looked at again. */
+/** Most running sessions of one organization that are polled. */
 const underWayAtMost = 500;
 
 /** Those of these sessions that are of one of the organizations. */

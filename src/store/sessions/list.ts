@@ -12,12 +12,12 @@ import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } 
  */
 const scannedAtMost = 20_000;
 
-/** Of which an organization has few: they are what it is about to do, or has begun. */
+/** Statuses that few sessions of an organization have: work that is due, or has begun. */
 const rareStatuses: ReadonlySet<SessionStatus> = new Set(["draft", "queued", "running", "waiting"]);
 /** Statuses that the index `session_ended_shown` has in the order of the list. */
 const indexedStatuses: ReadonlySet<SessionStatus> = new Set(["draft", "failed", "cancelled"]);
 
-/** Where a list's sessions come from, in their order: by the one filter that leaves fewest. */
+/** The source of a list's sessions, in their order: the one filter that leaves fewest. */
 interface Source {
   /** SQL, with `session` as the whole row. */
   readonly from: string;
@@ -86,7 +86,7 @@ async function sourceOf(database: Database, organizationId: string, query: Sessi
   if (query.unreadBy !== undefined) return bySession("unreadBy");
   if (query.attention !== undefined) {
     const condition = `session.id in (${needingAttention(query.attention)})`;
-    // An archived one needs nobody: those that are looked for then are none, which the other filter says.
+    // An archived session needs no attention: the list is then empty, by the other filter.
     return { ...bySession(), condition, seenTo: archived === true ? ["attention"] : ["attention", "archived"] };
   }
   if (label !== undefined && label.length > 0) {
@@ -116,7 +116,7 @@ async function sourceOf(database: Database, organizationId: string, query: Sessi
   return bySession("archived");
 }
 
-/** Labels are only counted so far when the rarest of several is looked for. */
+/** Labels are counted only up to this number to find the rarest of several. */
 const countedAtMost = 1_000;
 
 /** The label that fewest sessions have; of some that many have, any. */

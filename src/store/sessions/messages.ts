@@ -51,7 +51,9 @@ export async function withdrawMessage(
   return requireSession(database, organizationId, sessionId);
 }
 
-/** Tells of a message that was withdrawn, once that is committed. @param isAtRest whether its session was cancelled with it */
+/**
+ * Notifies of a withdrawn message, once that is committed. @param isAtRest whether its session was cancelled with it
+ */
 export function notifyWithdrawn(database: Database, sessionId: string, isAtRest: boolean): void {
   if (isAtRest) notifyChange(database, sessionId, "cancelled");
   else database.notify("offstage_event", sessionId);

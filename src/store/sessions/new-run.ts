@@ -10,7 +10,7 @@ import { notifyChange } from "./transition.ts";
 /** Sessions of one statement: each may have a prompt and an event of a megabyte. */
 const atOnce = 5;
 
-/** Where a run's event came from. */
+/** The origin of a run's event. */
 export interface RunOrigin {
   /** The thread of Slack or issue of Linear; null: none that takes answers back. */
   readonly replyTarget: ReplyTarget | null;
@@ -18,14 +18,15 @@ export interface RunOrigin {
   readonly delivered: {
     readonly repository: { readonly id: string };
     readonly connectionId: string;
-    /** Where the result is said; null: nowhere. */
+    /** Where the result is reported; null: nowhere. */
     readonly reply: ForgeReply | null;
   } | null;
 }
 
 /**
- * Creates the sessions of a job's run and completes the job, all in one transaction: whoever is killed meanwhile has created none, and
- * whoever lost the claim creates none. A job that has a session already, since it was claimed by a worker that died, gets no others.
+ * Creates the sessions of a job's run and completes the job, all in one transaction: a worker that is killed meanwhile
+ * has created none, and one that lost the claim creates none. A job that has a session already, since it was claimed by
+ * a worker that died, gets no others.
  * @returns ids of the run's sessions; none if the claim was lost
  */
 export async function createRun(

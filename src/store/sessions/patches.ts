@@ -14,7 +14,7 @@ export interface StoredPatch {
 }
 
 /**
- * What a session changed so far, in the order of its repositories.
+ * A session's changes so far, in the order of its repositories.
  * @throws NotFoundError
  */
 export async function listPatches(database: Database, organizationId: string, id: string): Promise<StoredPatch[]> {

@@ -116,8 +116,8 @@ export async function cancelSession(database: Database, organizationId: string, 
 
 /**
  * Adds a follow-up message, idempotent by its id. A session that has ended is queued again; a running one handles the
- * message after its current turn. If the session was cancelled, the new message replaces the cancelled one. Whoever sends it is in charge:
- * the feedback loop at the session's pull requests goes on by itself if it had stopped.
+ * message after its current turn. If the session was cancelled, the new message replaces the cancelled one. A message
+ * from a person restarts the feedback loop at the session's pull requests if it had stopped.
  * @throws NotFoundError
  * @throws ConflictError while the session is being cancelled, because that would also cancel the message
  */
@@ -143,7 +143,7 @@ export interface NewMessage {
   readonly mergesTarget?: boolean;
 }
 
-/** Adds a message, of whoever it is, within a transaction: once it is committed, the caller notifies (`notifyChange`). */
+/** Adds a message of any sender within a transaction: once it is committed, the caller notifies (`notifyChange`). */
 export async function addMessageIn(
   transaction: Queryable,
   organizationId: string,

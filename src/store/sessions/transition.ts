@@ -36,9 +36,9 @@ export async function lockSession(queryable: Queryable, organizationId: string, 
   return one(rows, "session", id);
 }
 
-/** What belongs to a move, besides the new status. */
+/** The details of a move, besides the new status. */
 export interface MoveDetails {
-  /** A sentence for whoever reads the events. */
+  /** A sentence for readers of the events. */
   readonly reason?: string;
   /** Why the session ended; without one, it has no failure. */
   readonly failure?: Failure | null;
@@ -46,13 +46,13 @@ export interface MoveDetails {
   readonly summary?: string | null;
   /** The attempt was interrupted: the session keeps its place in the queue. */
   readonly keepsQueuePosition?: boolean;
-  /** What a session that becomes `waiting` waits for. */
+  /** The reason why a session becomes `waiting`. */
   readonly waiting?: { readonly reason: "budget"; readonly text: string; readonly neededUsd: number | null };
   /** A running session becomes `queued` for this retry. */
   readonly retry?: PlannedRetry;
 }
 
-/** What the SQL function `move_session` raises if the session's status does not allow the move. */
+/** The error code of the SQL function `move_session` if the session's status does not allow the move. */
 const refusedMove = "OS001";
 
 /**
@@ -89,8 +89,9 @@ export async function moveSession(
 }
 
 /**
- * Counts the failures anew that may be the session's own doing, because it got on: its work is another than at its last checkpoint.
- * Too many of them without that fail a session. The time for which it is tried again goes on from the first.
+ * Resets the count of failures that the session itself may have caused, because it made progress: its work differs from
+ * that at its last checkpoint. Too many of them without progress fail a session. The time limit for retries still
+ * counts from the first.
  */
 export async function forgetOwnDoing(queryable: Queryable, sessionId: string): Promise<void> {
   await queryable.query(
@@ -100,7 +101,7 @@ export async function forgetOwnDoing(queryable: Queryable, sessionId: string): P
   );
 }
 
-/** Counts the workers that died with the session anew, because its worker outlived it: an attempt ended in order. */
+/** Resets the count of workers that died with the session, because a worker survived it: an attempt ended in order. */
 export async function forgetLostWorkers(queryable: Queryable, sessionId: string): Promise<void> {
   await queryable.query(
     "update session set retry = retry #- '{counts,worker_lost}' where id = $1 and retry is not null",

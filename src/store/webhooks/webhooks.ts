@@ -127,7 +127,7 @@ export async function deleteWebhook(database: Database, organizationId: string, 
  */
 export async function testWebhook(database: Database, organizationId: string, id: string): Promise<string> {
   const { rows } = await database.pool.query<{ id: string }>(
-    // Locked, so that one that is being deleted is not there, instead of breaking the reference.
+    // Locked, so that one that is being deleted is not found, instead of breaking the reference.
     `insert into webhook_delivery (id, organization_id, webhook_id, type, data)
      select gen_random_uuid(), organization_id, id, $3, '{}' from webhook
      where id = $1 and organization_id = $2 and enabled for key share

@@ -258,7 +258,7 @@ export function AutomationForm({
   );
 }
 
-/** What the form begins with: an automation, or a template's, which names no repositories. */
+/** The form's initial automation: an existing one, or a template's, which names no repositories. */
 type Initial = AutomationTemplate["automation"] &
   Partial<
     Pick<Automation, "repositories" | "gate" | "failuresBeforePause" | "fanOut" | "pullRequestsTogether" | "expect">

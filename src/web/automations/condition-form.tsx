@@ -80,7 +80,7 @@ export function ConditionForm({
   );
 }
 
-/** What a condition can name, with the values of a delivery, or of a sample if none came. */
+/** The names of conditions, with the values of a delivery, or of a sample if none came. */
 function useRoots(
   automation: string,
   trigger: Trigger,
@@ -105,7 +105,7 @@ function useRoots(
   return { event: event.data?.event, trigger: { id, type }, repository: event.data?.repository };
 }
 
-/** Changes one condition of the list as it is by now: what somebody else has changed meanwhile stays. */
+/** Changes one condition of the current list: others' changes since stay. */
 async function saveCondition(automationId: string, triggerId: string, condition: string): Promise<Automation> {
   const { triggers } = await client.automation.get(automationId);
   return client.automation.update(automationId, {

@@ -14,7 +14,7 @@ import { settable } from "./trigger-words.ts";
 /** A condition is tried with so many deliveries. */
 const mostTried = 10;
 
-/** What a condition makes of one delivery. */
+/** A condition's result for one delivery. */
 type Verdict = Pick<TriggerPreview, "passes" | "problem" | "listsEvent" | "listsRepository">;
 
 /** Tries a condition with what came to its trigger last: what would pass, what would not, and what can't be evaluated. */
@@ -48,7 +48,7 @@ export function ConditionTester({
     gcTime: 0,
     retry: false,
   });
-  // What was found of another condition says nothing about this one.
+  // Results of another condition do not apply to this one.
   const verdicts = asked === condition ? tried.data : undefined;
   const isTrying = asked === condition && tried.isFetching;
   if (deliveries === null) return error === null ? <Loading lines={2} /> : <ErrorText error={error} />;
@@ -99,7 +99,7 @@ async function verdictOf(question: Parameters<typeof client.automation.previewDr
   try {
     return (await client.automation.previewDraft(question)).triggers[0];
   } catch (error) {
-    // What came long ago may be gone by now: the others can be tried.
+    // Old deliveries may be deleted by now: the others can be tried.
     const isGone = error instanceof ClientError && (error.status === 404 || error.status === 409);
     if (isGone) return { passes: null, problem: error.message, listsEvent: null, listsRepository: null };
     throw error;

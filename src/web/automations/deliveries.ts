@@ -5,7 +5,10 @@ import { listsEvent } from "../../domain/automations/listening.ts";
 import type { Trigger } from "../../domain/automations/trigger.ts";
 import { client } from "../query.ts";
 
-/** What came in for an automation, as far as the ledger's first pages have it, the newest first. @param automation undefined: a new one, to which nothing came */
+/**
+ * The deliveries for an automation in the ledger's first pages, the newest first. @param automation undefined: a new
+ * one, to which nothing came
+ */
 export function useDeliveries(
   automation: Pick<Automation, "id" | "triggers"> | undefined,
 ): UseQueryResult<readonly LedgerEntry[]> {
@@ -19,10 +22,10 @@ export function useDeliveries(
 async function readDeliveries(automationId: string, triggers: readonly Trigger[]): Promise<readonly LedgerEntry[]> {
   const { entries } = await client.ledger.list({ automationId, limit: 50 });
   const forges = triggers.filter(({ type }) => type === "forge");
-  // What forges tell of belongs to no automation, unless it started a run: that has the event, too.
-  const told = forges.length === 0 ? [] : (await client.ledger.list({ limit: 100 })).entries;
+  // A forge's delivery belongs to no automation, unless it started a run: that has the event, too.
+  const recent = forges.length === 0 ? [] : (await client.ledger.list({ limit: 100 })).entries;
   const started = new Set(entries.map(({ eventId }) => eventId));
-  const listed = told.filter(
+  const listed = recent.filter(
     ({ automationId: of, id, name }) =>
       of === null && !started.has(id) && forges.some((trigger) => listsEvent(trigger, name) === true),
   );

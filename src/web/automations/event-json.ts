@@ -5,7 +5,10 @@ import type { AutomationTexts } from "../texts/automations.ts";
 /** A text that is no event. */
 export class NoEvent extends Error {}
 
-/** An event that somebody wrote as JSON; nothing at all is the empty event. @throws NoEvent with a sentence for its field */
+/**
+ * Parses an event that the user wrote as JSON; an empty text is the empty event. @throws NoEvent with a sentence for
+ * its field
+ */
 export function eventOf(text: string, texts: AutomationTexts): EventContext {
   let value: unknown;
   try {

@@ -5,7 +5,7 @@ import { useAutomationTexts } from "../texts/automations.ts";
 import { EventField } from "./event-field.tsx";
 import type { ChosenEvent } from "./use-chosen-event.ts";
 
-/** What the agent would be asked by a draft, with an event that is chosen here. */
+/** A draft's prompt, with an event that is chosen here. */
 export function LivePreview({
   event,
   preview: { data, error, isPlaceholderData },
@@ -63,7 +63,7 @@ function Rendered({
   const texts = useAutomationTexts().preview;
   return (
     <>
-      {/* Said when nothing else is: somebody is writing. */}
+      {/* Announced only if there is no other announcement: the user is typing. */}
       <output className="block break-words text-bad first-letter:uppercase empty:hidden">{problem}</output>
       {problem !== null && onShowProblem !== null && (
         <button type="button" className="button" onClick={onShowProblem}>

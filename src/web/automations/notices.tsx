@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import type { Automation } from "../../domain/automations/automation.ts";
 import { useAutomationTexts } from "../texts/automations.ts";
 
-/** What an automation's owner has to know of it: that Offstage paused it, that it did not fire when it was expected to, and why. */
+/** The alerts of an automation: that Offstage paused it, that it did not fire when expected, and why. */
 export function Notices({ automation: { pausedReason, alert } }: { readonly automation: Automation }) {
   const texts = useAutomationTexts().notices;
   return (

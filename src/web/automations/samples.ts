@@ -9,7 +9,7 @@ export interface Sample {
   readonly label: string;
 }
 
-/** What of a trigger says which events come to it. */
+/** The fields of a trigger that say which events it gets. */
 export type ListeningTrigger = Pick<TriggerInput, "type"> & {
   readonly source?: keyof typeof sourceEventNames;
   readonly events?: readonly string[];

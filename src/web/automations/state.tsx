@@ -10,7 +10,7 @@ import { Unsaved } from "../elements/unsaved.tsx";
 import { client, useMay } from "../query.ts";
 import { useAutomationTexts } from "../texts/automations.ts";
 
-/** What an automation's runs remember, entry by entry: shown, and changed and removed by those who may. */
+/** The state of an automation's runs, entry by entry: shown, and changed and removed by those who may. */
 export function State({ automationId }: { readonly automationId: string }) {
   const { state: texts, change: changeText } = useAutomationTexts();
   const queryKey = ["state", automationId];
@@ -20,7 +20,7 @@ export function State({ automationId }: { readonly automationId: string }) {
     mutationFn: (body: Parameters<typeof client.automation.updateState>[1]) =>
       client.automation.updateState(automationId, body),
     onSuccess: (changed) => queries.setQueryData(queryKey, changed),
-    // Somebody else may have changed it: show what there is now.
+    // Others may have changed it: show the current state.
     onError: () => queries.invalidateQueries({ queryKey }),
   });
   const may = useMay("write");

@@ -5,10 +5,10 @@ import { ErrorText, Loading } from "../elements/notice.tsx";
 import { useAutomationTexts } from "../texts/automations.ts";
 import { useTemplates } from "./use-chosen-event.ts";
 
-/** Where a new automation begins without a template, in the page's address. */
+/** The value in the page's address for a new automation without a template. */
 export const emptyTemplate = "none";
 
-/** What a new automation can start from: a card for each template, and one for none. */
+/** The beginnings of a new automation: a card for each template, and one for none. */
 export function TemplateGallery() {
   const texts = useAutomationTexts().gallery;
   const list = useTemplates();
@@ -53,7 +53,7 @@ function Card({
   );
 }
 
-/** What starts an automation of the template, in its own words. */
+/** The triggers of the template's automation, in words. */
 function startsOf({ automation: { triggers } }: AutomationTemplate): string {
   return triggers
     .map((trigger) => {

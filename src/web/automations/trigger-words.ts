@@ -1,7 +1,7 @@
 import type { Trigger } from "../../domain/automations/trigger.ts";
 import type { client } from "../query.ts";
 
-/** The address that a trigger's senders post to; null: it has none of its own. */
+/** The address that a trigger's senders post to; null: it has none. */
 export function addressOf(trigger: Trigger, macro: string): string | null {
   if (trigger.type === "api") return `${location.origin}/automation/${macro}/trigger`;
   return trigger.type === "webhook" || trigger.type === "source" ? trigger.url : null;

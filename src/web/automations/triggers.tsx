@@ -23,14 +23,14 @@ import { triggerExamples } from "./setup/trigger-examples.ts";
 import { hasSetUp, SetUp } from "./setup/set-up.tsx";
 import { addressOf, settable, type TriggerList } from "./trigger-words.ts";
 
-/** What starts an automation's runs, and a form to change it for those who may. */
+/** The triggers of an automation, and forms to change them for those who may. */
 export function Triggers({ automation, shownAs }: { readonly automation: Automation; readonly shownAs: string }) {
   const { id, macro, triggers } = automation;
   const { triggers: texts, ...common } = useAutomationTexts();
   const queries = useQueryClient();
   const [made, setMade] = useState<readonly Trigger[]>([]);
   const show = (changed: Automation): void => {
-    // Each is shown until somebody has it: what is saved next takes none away of triggers that there are.
+    // Each is shown until the user has copied it: the next save removes none of existing triggers.
     setMade((shown) => [
       ...shown.filter(({ id: known }) =>
         changed.triggers.some((trigger) => trigger.id === known && !hasSecret(trigger)),
@@ -140,7 +140,7 @@ function Head({
   children,
 }: {
   readonly trigger: Trigger;
-  /** What else can be done with it. */
+  /** Further actions. */
   readonly children: ReactNode;
   readonly mayRotate: boolean;
   readonly onRotate: (() => void) | null;
@@ -167,7 +167,7 @@ function Head({
   );
 }
 
-/** What a trigger is called among others. */
+/** The name of a trigger among others. */
 function nameOf(trigger: Trigger, texts: AutomationTexts["triggers"]): string {
   return [texts.names[trigger.type], aboutOf(trigger, texts)].filter((part) => part !== "").join(", ");
 }

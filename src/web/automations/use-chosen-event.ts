@@ -18,7 +18,7 @@ export interface ChosenEvent {
   choose(choice: string): void;
   readonly deliveries: readonly LedgerEntry[];
   readonly samples: { readonly fitting: readonly Sample[]; readonly others: readonly Sample[] };
-  /** The event that somebody writes, as JSON. */
+  /** The event that the user writes, as JSON. */
   readonly own: string;
   setOwn(own: string): void;
   /** As the API takes it; null: there is none, or `problem` says what is wrong with it. */
@@ -26,7 +26,7 @@ export interface ChosenEvent {
   readonly problem: Error | null;
 }
 
-/** The templates that there are. */
+/** The available templates. */
 export function useTemplates() {
   return useQuery({
     queryKey: ["automation-templates"],

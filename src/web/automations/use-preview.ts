@@ -3,16 +3,16 @@ import { useEffect, useState } from "react";
 import type { Preview } from "../../domain/automations/preview.ts";
 import { client } from "../query.ts";
 
-/** What is asked of the API. */
+/** The request to the API. */
 export type PreviewQuestion = Parameters<typeof client.automation.previewDraft>[0];
 
 /** So long nothing must have been written before a preview is asked for, in ms. */
 const pauseMs = 400;
 
 /**
- * What would come of an event, asked for when nothing was written for a moment. The answer to the last question is shown, whichever comes
- * last; until it is there, that to the one before.
- * @param question null: there is nothing to ask yet
+ * A preview of an event, requested after a pause in typing. The answer to the last request is shown, whichever comes
+ * last; until then, the one before.
+ * @param question null: there is nothing to request yet
  */
 export function usePreview(question: PreviewQuestion | null): UseQueryResult<Preview> {
   const asked = usePaused(question === null ? null : JSON.stringify(question));

@@ -10,7 +10,7 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 const listeners = new Set<() => void>();
 const shownMs = 6_000;
 
-/** Says in a corner of the page, and to screen readers, what was done. The next text takes its place. */
+/** Announces an action in a corner of the page, and to screen readers. The next text replaces it. */
 export function announce(text: string): void {
   show({ text, number: (current?.number ?? 0) + 1 });
   clearTimeout(timer);
@@ -27,7 +27,7 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** Where `announce` is heard and seen; the frame has one. */
+/** The element that shows and announces messages of `announce`; the frame has one. */
 export function Announcements() {
   const shown = useSyncExternalStore(subscribe, () => current);
   return (

@@ -5,7 +5,8 @@ import { Icon } from "./icon.tsx";
 
 /**
  * A button that opens a dialog.
- * @param children gets a function that closes the dialog, and may be told what then moves the focus; else it returns to the button
+ * @param children gets a function that closes the dialog, and takes a function that then moves the focus; else it
+ *   returns to the button
  */
 export function ButtonDialog({
   button,
@@ -22,7 +23,7 @@ export function ButtonDialog({
   readonly className?: string;
   readonly disabled?: boolean;
   readonly title: string;
-  /** Whether lines of code stand in it. */
+  /** Whether it contains lines of code. */
   readonly isWide?: boolean;
   readonly children: (close: (moveFocus?: () => void) => void) => ReactNode;
 }) {

@@ -1,6 +1,6 @@
 /**
- * Whether each of some words stands in a text, in any order and case.
- * @param words as they were typed; none stand in every text
+ * Whether a text contains each of some words, in any order and case.
+ * @param words as they were typed; without any, every text matches
  */
 export function hasWords(text: string, words: string): boolean {
   const searched = text.toLowerCase();

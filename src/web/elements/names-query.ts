@@ -1,4 +1,4 @@
-/** Of a longer list nobody chooses without searching it. */
+/** A longer list is useless without a search. */
 const mostPages = 10;
 
 /** How long the names that something is narrowed by are taken for the present ones, in ms. */
@@ -6,7 +6,7 @@ const staleTime = 60_000;
 
 /**
  * The query of what a list has on its pages, to choose from.
- * @param what begins its key: whatever makes all queries of that anew makes this one anew, too
+ * @param what begins its key: an invalidation of all its queries includes this one
  */
 export function namesQuery<Page extends { readonly nextCursor: string | null }, Item>(
   what: string,

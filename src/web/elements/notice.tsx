@@ -19,7 +19,7 @@ export function Absent({
   reason,
   retry,
 }: {
-  /** That there is no such object, as a title. */
+  /** A title that says that the object does not exist. */
   missing: string;
   /** Null while it is loading. */
   error: Error | null;

@@ -1,6 +1,6 @@
 import { useEffect, useId, useState, type KeyboardEvent } from "react";
 
-/** What `useOptions` gives: attributes of the field, of the list below it, and of each of its options. */
+/** The result of `useOptions`: attributes of the field, of the list below it, and of each of its options. */
 export interface Options {
   readonly active: number;
   readonly field: {

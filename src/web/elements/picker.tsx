@@ -40,7 +40,7 @@ export function Picker({
   onChoose: (key: string) => void;
   /** Shown below the options: why there are none, or that they are loading. */
   note?: ReactNode;
-  /** Whether it stands among facts in small letters. */
+  /** Whether it is among facts in small letters. */
   isSmall?: boolean;
 }) {
   const { nothingMatches } = useElementTexts();
@@ -90,7 +90,7 @@ export function Picker({
               onChange={({ target }) => onWords(target.value)}
               onKeyDown={(event) => {
                 const isForList = list.onKey(event);
-                // An Enter that chooses nothing would submit the form that the picker stands in.
+                // An Enter that chooses nothing would submit the form around the picker.
                 if (!isForList && event.key === "Enter") event.preventDefault();
               }}
             />

@@ -1,4 +1,4 @@
-/** What somebody does who goes on by themselves, and would not be moved by the page. */
+/** Events of a reader who moves on their own: the page must not scroll them any more. */
 const moves = ["wheel", "touchmove", "pointerdown", "keydown"] as const;
 
 /** Calls `run` each time that the reader moves the page, until the signal is aborted. */

@@ -3,7 +3,7 @@ import { useId } from "react";
 /** In place of a name that is not known. */
 const unknown = "…";
 
-/** Filters a list by one of several values; "" stands for all. */
+/** Filters a list by one of several values; "" means all. */
 export function Select<Value extends string>({
   label,
   value,
@@ -17,7 +17,7 @@ export function Select<Value extends string>({
   /** Text of the choice of all. */
   all: string;
   options: readonly { readonly value: Value; readonly name: string }[];
-  /** Whether it stands in a row of others, without an edge. */
+  /** Whether it is in a row of others, without an edge. */
   isQuiet?: boolean;
   onChange: (value: Value | undefined) => void;
 }) {

@@ -2,9 +2,9 @@ import { useState } from "react";
 
 /** The values of a form over what the server has. */
 export interface Edits<Values> {
-  /** Of each field what was written, or else what the server has now. */
+  /** The written value of each field, or else the server's current one. */
   readonly values: Values;
-  /** Fields that have something else than the server: only they are to be sent, so that nobody else's change is taken back. */
+  /** Fields that differ from the server: only they are to be sent, so that no other person's change is reverted. */
   readonly changed: readonly (keyof Values & string)[];
   readonly edit: <Name extends keyof Values & string>(name: Name, value: Values[Name]) => void;
   /**
@@ -16,7 +16,7 @@ export interface Edits<Values> {
 }
 
 /**
- * What somebody writes into a form. A field that nobody has touched shows what the server has, also if that changes while the form is open.
+ * The edits in a form. An untouched field shows the server's value, also if that changes while the form is open.
  * @param known what the server has
  */
 export function useEdits<Values extends Readonly<Record<string, string>>>(known: Values): Edits<Values> {
@@ -25,7 +25,7 @@ export function useEdits<Values extends Readonly<Record<string, string>>>(known:
   const without = (all: Partial<Values>, isLeftOut: (name: keyof Values & string) => boolean): Partial<Values> =>
     Object.fromEntries(Object.entries(all).filter(([name]) => !isLeftOut(name))) as Partial<Values>;
   const isAsKnown = (name: keyof Values & string): boolean => edits[name] === known[name];
-  // What is as the server has it follows the server from now on.
+  // Fields equal to the server's follow the server from now on.
   if (namesOf(edits).some(isAsKnown)) setEdits(without(edits, isAsKnown));
   return {
     values: { ...known, ...edits },

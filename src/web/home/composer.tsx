@@ -51,7 +51,7 @@ export function Composer({ field }: { field: RefObject<HTMLTextAreaElement | nul
     if (hasBadInput(form.current)) return;
     create.mutate(
       { sent: draft, queueRightAway },
-      // Not called if the page was left meanwhile: nobody is fetched back.
+      // Not called if the page was left meanwhile, so that the user is not brought back.
       { onSuccess: ({ id }) => void navigate({ to: "/sessions/$id", params: { id } }) },
     );
   };

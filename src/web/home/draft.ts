@@ -2,7 +2,7 @@ import { useMemo } from "react";
 import { namedFields, usualPullRequest, type PullRequestValues } from "../elements/sessions/pull-request-values.ts";
 import { useStored } from "../use-stored.ts";
 
-/** What is said of a new session only by those who ask for more, as it was written. */
+/** The additional fields of a new session, as written. */
 export interface MoreOptions {
   readonly branchName: string;
   readonly labels: readonly string[];
@@ -13,7 +13,7 @@ export interface MoreOptions {
   readonly pullRequest: PullRequestValues;
 }
 
-/** What somebody has written of a session that is not started yet. */
+/** The draft of a session that is not started yet. */
 export interface Draft {
   readonly prompt: string;
   /** A connected repository by its id, or one by its URL; null: none. */
@@ -59,10 +59,13 @@ export function useDraft(): [Draft, (changes: Partial<Draft> | ((draft: Draft) =
   ];
 }
 
-/** What is still to be said once a session was started with a draft: where and by whom is most often the same next time. */
+/**
+ * The draft after a session was started with it: repository and agent stay, since they are most often the same next
+ * time.
+ */
 export function withoutSent({ prompt, budget, more }: Draft, sent: Draft): Partial<Draft> {
   return {
-    // Meanwhile somebody may have begun with the next one.
+    // Meanwhile the user may have begun the next one.
     prompt: prompt.startsWith(sent.prompt) ? prompt.slice(sent.prompt.length).trimStart() : prompt,
     budget: budget === sent.budget ? "" : budget,
     more: JSON.stringify(more) === JSON.stringify(sent.more) ? nothingMore : more,

@@ -2,18 +2,18 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import type { SessionStatus } from "../../domain/sessions/status.ts";
 import { searchOfPage } from "../elements/search-of-page.ts";
 
-/** What the list is narrowed to, as the address has it. */
+/** The list's filters, as in the address. */
 export interface HomeFilter {
   readonly q?: string | undefined;
   readonly status?: SessionStatus | undefined;
-  /** Id of a user or key; `me`: whoever is signed in. */
+  /** Id of a user or key; `me`: the signed-in user. */
   readonly by?: string | undefined;
   readonly repository?: string | undefined;
   readonly automation?: string | undefined;
   readonly label?: string | undefined;
   /** Those that were put away, instead of the others. */
   readonly archived?: true | undefined;
-  /** Those with an outcome that whoever is signed in has not looked at. */
+  /** Those with an outcome that the signed-in user has not looked at. */
   readonly unread?: true | undefined;
 }
 

@@ -9,7 +9,7 @@ import { useElementTexts } from "../texts/elements.ts";
 import { useHomeTexts } from "../texts/home.ts";
 import { useSessionFilter } from "./filter.ts";
 
-/** What the list is narrowed by. */
+/** The filters of the list. */
 export function Filters({ searchField }: { searchField: RefObject<HTMLInputElement | null> }) {
   const texts = useHomeTexts();
   const { statuses } = useElementTexts();

@@ -11,7 +11,7 @@ import { agentSteps, fewSessions, forgeStep, pullRequestStep, shownSession, type
 import type { Read } from "./newest-first.ts";
 import { offeredQuery } from "./offered.ts";
 
-/** Who comes back from the settings, or from a server that was started again, is to see what changed there. */
+/** A user who comes back from the settings, or after a restart of the server, should see the changes. */
 const anew = { staleTime: 0, retry: false } as const;
 
 /** Leads to the first pull request: what it takes, what of it is there, and how the rest comes. Nothing once there are several sessions. */

@@ -33,7 +33,7 @@ export function agentSteps(agents: readonly Agent[] | undefined): AgentSteps {
   }
   const chosen = agents.find(({ isDefault }) => isDefault) ?? able[0];
   return {
-    // An own agent may bring a key of its own: then no other needs one.
+    // A custom agent may bring its own key: then no other needs one.
     key: { state: "done", model: basic?.available === true ? basic.defaultModel : null, problem: null },
     agent: {
       state: chosen?.available === true ? "done" : "open",
@@ -52,14 +52,14 @@ interface ForgeStep {
 /**
  * Whether a forge is connected: one that shows a repository, or whose connection works.
  * @param offered undefined: not known yet
- * @param connections undefined: not known, or not to be seen by whoever is signed in
+ * @param connections undefined: not known, or not visible to the signed-in user
  */
 export function forgeStep(
   offered: OfferedRepositories | undefined,
   connections: readonly Connection[] = [],
 ): ForgeStep {
   const working = connections.filter(({ health }) => health.state !== "broken");
-  // What a connection shows is said by its name, and is no use if it is broken.
+  // A connection's repositories are shown under its name, and are of no use if it is broken.
   const others = (offered?.repositories ?? []).filter(
     ({ url }) => !connections.some(({ webUrl }) => url.startsWith(`${webUrl}/`)),
   );

@@ -4,7 +4,7 @@ import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { useNow } from "../elements/time.tsx";
 import { formatRecentDay, formatWeekday } from "../texts/formats.ts";
 
-/** What a list needs to draw its rows. */
+/** The properties of a list's rows. */
 export interface ListOf {
   readonly label: string;
   readonly sessions: readonly SessionDetail[];
@@ -48,7 +48,7 @@ export function LongList({
     overscan: 10,
     scrollMargin,
   });
-  // What stands above the list changes its height.
+  // The content above the list changes its height.
   useLayoutEffect(() => {
     const top = (): void => setScrollMargin(list.current?.offsetTop ?? 0);
     top();

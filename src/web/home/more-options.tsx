@@ -8,14 +8,14 @@ import { client } from "../query.ts";
 import { useMoreOptionsTexts } from "../texts/more-options.ts";
 import type { MoreOptions as Options } from "./draft.ts";
 
-/** What else can be said of a new session: its branch, labels and further repositories, and how pull requests are opened. */
+/** Further options of a new session: its branch, labels and further repositories, and how pull requests are opened. */
 export function MoreOptions({
   options,
   error,
   onChange,
 }: {
   options: Options;
-  /** What is wrong with one of these, which is said at its field. */
+  /** A problem with one of these, which is shown at its field. */
   error: Error | null;
   onChange: (options: Options) => void;
 }) {

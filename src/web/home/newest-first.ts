@@ -3,11 +3,11 @@ import type { SessionDetail } from "../../domain/sessions/session.ts";
 /** Sessions that were read so far, newest first. */
 export interface Read {
   readonly sessions: readonly SessionDetail[];
-  /** Where older ones go on; null: there are none. */
+  /** Cursor of the next older page; null: there is none. */
   readonly next: string | null;
 }
 
-/** What is known, with its newest page replaced: what is newer than the page's end and not in it is no longer in the list. */
+/** The known list with its newest page replaced: items newer than the page's end that are not in it are removed. */
 export function withNewest(known: Read | undefined, newest: Read): Read {
   const last = newest.sessions.at(-1);
   if (known === undefined || last === undefined || newest.next === null) return newest;

@@ -19,8 +19,8 @@ export function sameAddress(one: string, other: string): boolean {
 }
 
 /**
- * The branch that a session of this repository is about if no other is chosen: the one that the repository is configured for, else what
- * its forge says is the default one. Null: nobody knows; undefined: the forge is being asked.
+ * The branch that a session of this repository is about if no other is chosen: the one that the repository is
+ * configured for, else what its forge says is the default one. Null: unknown; undefined: the forge is being asked.
  */
 export function useDefaultBranch(repository: Draft["repository"], isWanted: boolean): string | null | undefined {
   const configured = repository?.branch ?? null;

@@ -9,7 +9,7 @@ import type { Draft } from "./draft.ts";
 import { useDefaultBranch } from "./offered.ts";
 
 const staleTime = 60_000;
-/** Key of what stands for none, or for the default. */
+/** Key of the choice for none, or for the default. */
 const none = "";
 
 /** Chooses the branch that the pull request is to go to, among those that the forge has now. */
@@ -40,7 +40,7 @@ export function BranchPicker({
   const options: PickerOption[] = [
     ...(written === "" ? [{ key: none, name: texts.defaultBranch }] : []),
     ...names.map((name) => ({ key: name, name, ...(name === usual && { about: texts.isDefault }) })),
-    // What the forge does not list, or can't be asked for, can be written.
+    // A branch that the forge does not list, or can't be asked for, can be written.
     ...(written === "" || names.includes(written) ? [] : [{ key: written, name: texts.takeUrl(written) }]),
   ];
   return (

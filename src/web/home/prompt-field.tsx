@@ -12,13 +12,13 @@ import { useDefaultBranch } from "./offered.ts";
 /** Most files that are offered at once. */
 const mostShown = 12;
 
-/** A file that is being named: what was written of it, and where in the text it stands. */
+/** A file that is being named: the written part, and its position in the text. */
 interface Mention {
   readonly from: number;
   readonly words: string;
 }
 
-/** Where somebody has begun to name a file: an @ at the beginning of a word, and the cursor behind it. */
+/** The file name that the user has begun: an @ at the beginning of a word, and the cursor behind it. */
 function mentionAt(text: string, cursor: number): Mention | null {
   const found = /(?:^|[\s(])@([^\s@]*)$/u.exec(text.slice(0, cursor));
   return found === null ? null : { from: cursor - (found[1]?.length ?? 0), words: found[1] ?? "" };
@@ -42,7 +42,7 @@ export function PromptField({
   const texts = useHomeTexts().composer;
   const id = useId();
   const [mention, setMention] = useState<Mention | null>(null);
-  /** Where the cursor is to stand, behind what was just inserted. */
+  /** The new position of the cursor, behind the inserted text. */
   const [inserted, setInserted] = useState<number | null>(null);
   const url = draft.repository?.url ?? null;
   const usual = useDefaultBranch(draft.repository, mention !== null);
@@ -56,7 +56,7 @@ export function PromptField({
     retry: false,
   });
   const paths = mention === null || url === null ? [] : (files.data?.paths ?? []);
-  // The answer to fewer letters is still shown, but for what has not got those of now: Enter takes the first.
+  // The answer to fewer letters is still shown, except names without the current ones: Enter takes the first.
   const found = (files.isPlaceholderData ? paths.filter((path) => hasWords(path, mention?.words ?? "")) : paths).slice(
     0,
     mostShown,
@@ -146,7 +146,7 @@ function FilesNote({
   error,
   isLoading,
 }: {
-  /** What must be known before files can be listed. */
+  /** The missing choice before files can be listed. */
   lacks: "repository" | "branch" | null;
   isEmpty: boolean;
   error: Error | null;

@@ -9,7 +9,7 @@ import type { Draft } from "./draft.ts";
 import { offeredQuery, sameAddress } from "./offered.ts";
 
 const staleTime = 60_000;
-/** Key of what stands for none. */
+/** Key of the choice for none. */
 const none = "";
 
 /** Chooses one of the organization's repositories, another one that its forges show, or any by its URL. */
@@ -37,7 +37,7 @@ export function RepositoryPicker({
   const isOfWritten = asked === url && !found.isPlaceholderData;
   const offered = (url === "" ? [] : (found.data?.repositories ?? [])).filter(
     (one) =>
-      // The answer to other words has what nobody asks for now.
+      // The answer to an earlier search may have repositories that do not match now.
       (isOfWritten || hasWords(`${one.name} ${one.url}`, url)) &&
       !(known.data?.codeRepositories ?? []).some((other) => sameAddress(other.url, one.url)),
   );

@@ -8,7 +8,7 @@ import { useHomeTexts } from "../texts/home.ts";
 
 type Verb = "cancel" | "queue" | "archive" | "delete";
 
-/** What can be done with all that is selected at once; nothing is shown while nothing is. */
+/** The actions for all selected sessions; hidden while none is selected. */
 export function SelectionBar({
   selected,
   onDone,

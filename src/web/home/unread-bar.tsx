@@ -7,12 +7,12 @@ import { formatNumber } from "../texts/formats.ts";
 import { useHomeTexts } from "../texts/home.ts";
 import { useSessionFilter } from "./filter.ts";
 
-/** How many are unread, as it stands in the list's head and in the page's title. */
+/** How many are unread, as shown in the list's head and in the page's title. */
 export function formatUnread({ count, more }: Unread): string {
   return `${formatNumber(count)}${more ? "+" : ""}`;
 }
 
-/** Marks all sessions that are over as looked at, and says so, or why not. */
+/** Marks all ended sessions as read, and announces that, or the error. */
 export function useReadAll(): () => void {
   const texts = useHomeTexts().unread;
   const queries = useQueryClient();

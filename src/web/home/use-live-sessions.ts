@@ -4,12 +4,12 @@ import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { client } from "../query.ts";
 import type { Read } from "./newest-first.ts";
 
-/** Shortest time between two times that the lists are read anew, in ms: many sessions may change at once. */
+/** Shortest time between two reads of the lists, in ms: many sessions may change at once. */
 const readAgainMs = 1_000;
 
 /**
- * Keeps the lists of sessions as they are on the server, while the page is visible. A session that changes in a way that leaves it in its
- * place is changed there; whatever else happens has the lists read again.
+ * Keeps the lists of sessions current while the page is visible. A session whose change leaves it in its place is
+ * updated there; any other change makes the lists be read again.
  */
 export function useLiveSessions(): void {
   const queries = useQueryClient();
@@ -17,7 +17,7 @@ export function useLiveSessions(): void {
     let ended = new AbortController();
     const begin = (): void => {
       ended.abort();
-      // A page that nobody sees takes none of the few connections that a browser has for a server.
+      // A hidden page takes none of the few connections that a browser has for a server.
       if (document.hidden) return;
       ended = new AbortController();
       void follow(queries, ended.signal);
@@ -44,14 +44,14 @@ async function follow(queries: QueryClient, signal: AbortSignal): Promise<void> 
       if (change.type !== "session" || !replace(queries, change.session)) readAgain();
     }
   } catch (error) {
-    // Whoever is not signed in any more learns it by the lists.
+    // If the user is signed out, the lists show it.
     if (!signal.aborted && error instanceof Error) readAgain();
   } finally {
     if (signal.aborted) clearTimeout(timer);
   }
 }
 
-/** Replaces a session wherever it is. @returns false if that does not do: it is in no list, or belongs into others now */
+/** Replaces a session in all lists. @returns false if that does not do: it is in no list, or belongs into others now */
 function replace(queries: QueryClient, session: SessionDetail): boolean {
   let isKnown = false;
   let isMoved = false;
@@ -66,12 +66,12 @@ function replace(queries: QueryClient, session: SessionDetail): boolean {
   return isKnown && !isMoved;
 }
 
-/** All that decides in which lists a session is, and whether it has an end that is to be looked at. */
+/** All that decides in which lists a session is, and whether its end is unread. */
 function placeOf({ status, attention, archivedAt, labels, finishedAt }: SessionDetail): string {
   return JSON.stringify([status, attention, archivedAt, labels, finishedAt]);
 }
 
-/** A stream tells everybody the same: neither how long the queue is, nor what one has looked at. */
+/** A stream is the same for all users: it has neither the queue's length, nor a user's read marks. */
 function asSeenBefore(before: SessionDetail, session: SessionDetail): SessionDetail {
   return session.status === "queued"
     ? { ...session, queuePosition: session.queuePosition ?? before.queuePosition }

@@ -12,7 +12,7 @@ export interface MovingFocus {
   readonly to: (id: string) => void;
 }
 
-/** @param ids of all rows, in the order in which they stand */
+/** @param ids of all rows, in their order */
 export function useMovingFocus(ids: readonly string[]): MovingFocus {
   const [wanted, setWanted] = useState<string | null>(null);
   const last = useRef<string | null>(null);
@@ -21,7 +21,7 @@ export function useMovingFocus(ids: readonly string[]): MovingFocus {
       const id =
         target instanceof Element ? target.closest<HTMLElement>("[data-session]")?.dataset["session"] : undefined;
       if (id !== undefined) last.current = id;
-      // It has arrived, or somebody went elsewhere.
+      // It has arrived, or the user went elsewhere.
       setWanted(null);
     };
     document.addEventListener("focusin", onFocus);

@@ -37,7 +37,7 @@ export function useSessions(filter: HomeFilter): Sessions {
   useLiveSessions();
   const queries = useQueryClient();
   const groups = flat ? [rest.query] : [person, work, review, rest.query];
-  // Each stands where it is most urgent.
+  // Each is in its most urgent group.
   const seen = new Set<string>();
   const once = (sessions: readonly SessionDetail[] = []): readonly SessionDetail[] =>
     sessions.filter(({ id }) => !seen.has(id) && seen.add(id));
@@ -79,7 +79,8 @@ function useGroup(filter: HomeFilter, name: string, query: SessionPageOf, enable
 }
 
 /**
- * A list that grows at both ends: the newest page is read again and again, and older pages once, when somebody comes to the end.
+ * A list that grows at both ends: the newest page is polled, and older pages are read once, when the user comes to the
+ * end.
  * @param flat whether all are in it, or only those that no group has
  */
 function useNewestFirst(filter: HomeFilter, flat: boolean) {
@@ -103,7 +104,7 @@ function useNewestFirst(filter: HomeFilter, flat: boolean) {
     queryKey,
     queryFn: async () => {
       const newest = await read(undefined);
-      // What is known now: older ones may have come meanwhile.
+      // Applied to the current list: older ones may have been added meanwhile.
       return withNewest(queries.getQueryData<Read>(queryKey), newest);
     },
     refetchInterval: ({ state }) =>
@@ -116,11 +117,11 @@ function useNewestFirst(filter: HomeFilter, flat: boolean) {
     read(next)
       .then((older) =>
         queries.setQueryData<Read>(queryKey, (known) =>
-          // If the list was begun anew meanwhile, they do not follow what is known.
+          // If the list was restarted meanwhile, they do not follow its known pages.
           known?.next === next ? { sessions: [...known.sessions, ...older.sessions], next: older.next } : known,
         ),
       )
-      // The next time that somebody comes to the end, it is tried again.
+      // It is tried again the next time that the user comes to the end.
       .catch(() => undefined)
       .finally(() => setLoadingMore(false));
   };

@@ -8,7 +8,7 @@ import { searchOfPage } from "../elements/search-of-page.ts";
 export const choiceOfDays = [7, 90, 365] as const;
 const usualDays = 30;
 
-/** What figures are shown, as the page's address has it. */
+/** The filter of figures, as in the page's address. */
 export interface InsightFilter {
   /** So many days until today; undefined: 30, or from `from` to `to`. */
   readonly days?: (typeof choiceOfDays)[number] | undefined;
@@ -25,7 +25,7 @@ export interface InsightFilter {
 
 const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
-/** What is asked of the API. */
+/** The request to the API. */
 export function questionOf(filter: InsightFilter, now: Date): z.input<typeof insightQuerySchema> {
   const { days, from, to, by, group, key, repository } = filter;
   const first = dayOf(now.getTime() - ((days ?? usualDays) - 1) * 24 * 3_600_000);

@@ -8,7 +8,7 @@ import { client } from "../query.ts";
 import { useInsightTexts } from "../texts/insight.ts";
 import { choiceOfDays, questionOf, useInsightFilter } from "./filter.ts";
 
-/** What the figures are of. @param onlyName the name of the one group that is shown; null: all are */
+/** The filters of the figures. @param onlyName the name of the one group that is shown; null: all are */
 export function InsightFilters({ onlyName }: { onlyName: string | null }) {
   const texts = useInsightTexts();
   const [filter, change] = useInsightFilter();

@@ -74,7 +74,7 @@ export function Groups({ insight, dimension }: { insight: Insight; dimension: In
   );
 }
 
-/** What a group is called. An id that is not known any more is its own name. */
+/** The name of a group. An unknown id is its own name. */
 export function groupName(
   { key, name }: { readonly key: string; readonly name: string | null },
   dimension: InsightDimension,

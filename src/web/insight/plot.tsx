@@ -8,7 +8,7 @@ import { currentLanguage, onLanguage } from "../texts/language.ts";
 /** Values of one thing, one for each period. */
 export interface PlottedSeries {
   readonly colour: "accent" | "good" | "bad" | "warn" | "merged" | "edge";
-  /** Null: there is nothing to tell of this period. */
+  /** Null: there are no data for this period. */
   readonly values: readonly (number | null)[];
 }
 
@@ -27,14 +27,14 @@ interface PlotProps {
 }
 
 /**
- * Values over time, drawn, with the width of what it stands in. Screen readers leave it out: beside it stand the values of the whole time,
- * and a table.
+ * A plot of values over time, with the width of its container. Screen readers skip it: beside it are the values of the
+ * whole time, and a table.
  */
 export function Plot(props: PlotProps) {
   const { theme, contrast } = useSyncExternalStore(onPreferences, currentPreferences);
   const isDark = useSyncExternalStore(onScheme, () => matchMedia(darkScheme).matches);
   const language = useSyncExternalStore(onLanguage, currentLanguage);
-  // Another theme draws it anew, and another language.
+  // Another theme or language redraws it.
   return <Drawing key={`${theme} ${contrast} ${isDark} ${language}`} {...props} />;
 }
 
@@ -64,7 +64,7 @@ function onScheme(listener: () => void): () => void {
   return () => query.removeEventListener("change", listener);
 }
 
-/** Bars stand on those before them; the uppermost is drawn first, so that each covers what is not its own. */
+/** Bars are stacked; the uppermost is drawn first, so that each covers the rest. */
 function dataOf({ kind, days, series }: Pick<PlotProps, "kind" | "days" | "series">): UPlot.AlignedData {
   const times = days.map((each) => Date.parse(each) / 1_000);
   if (kind === "lines") return [times, ...series.map(({ values }) => [...values])];
@@ -86,7 +86,7 @@ function optionsOf(element: HTMLElement, { kind, days, series, format, onPoint }
     height,
     legend: { show: false },
     cursor: { y: false, drag: { x: false }, points: { show: kind === "lines" } },
-    // A bar stands in the middle of its day.
+    // A bar is in the middle of its day.
     scales: {
       x: { time: true, range: [first - day / 2, last + day / 2] },
       y: { range: (_plot, _least, most) => [0, most > 0 ? most * 1.1 : 1] },

@@ -23,10 +23,10 @@ const Plot = lazy(async () => {
 
 type Name = keyof InsightTexts["figures"];
 
-/** What one plot shows of each period. */
+/** One plot's values for each period. */
 interface PlotOf {
   readonly name: keyof InsightTexts["plots"];
-  /** Bars stand on each other; a line has a value of its own, and none if there is nothing to tell. */
+  /** Bars are stacked; a line has separate values, and none if there are no data. */
   readonly kind: "bars" | "lines";
   readonly series: readonly {
     readonly name: Name;
@@ -100,7 +100,7 @@ function PlotFigure({ plot, insight, csv }: { plot: PlotOf; insight: Insight; cs
   const [pointed, setPointed] = useState<number | null>(null);
   const { periods, total, by } = insight;
   const { name, kind, series, format } = plot;
-  // The same while the pointer moves: else each move would draw everything anew.
+  // The same while the pointer moves: else each move would redraw everything.
   const days = useMemo(() => periods.map(({ from }) => from), [periods]);
   const values = useMemo(
     () => series.map(({ colour, of }) => ({ colour, values: periods.map(of) })),
@@ -149,7 +149,7 @@ function Swatch({ colour, isDashed }: { colour: PlottedSeries["colour"]; isDashe
   );
 }
 
-/** What a plot shows, as a table, the newest period first; with the file of all. */
+/** A plot's values as a table, the newest period first; with the file of all. */
 function FigureTable({
   plot: { name, series, format },
   insight: { periods, total, by },

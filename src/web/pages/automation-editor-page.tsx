@@ -66,7 +66,7 @@ function NewAutomation({ startsFrom }: { readonly startsFrom: string }) {
   );
 }
 
-/** The form of an automation that there is. */
+/** The form of an existing automation. */
 export function EditAutomationPage({ id }: { id: string }) {
   const automation = useQuery({
     // Apart from what its page shows: the form begins with what is saved now, and what is being written must not be replaced.
@@ -117,7 +117,7 @@ function Found({ automation, shownAs }: { readonly automation: Automation; reado
           </Link>
         }
         save={async (_, changes) => {
-          // Only what was changed here: somebody else may have changed the rest meanwhile.
+          // Only what was changed here: others may have changed the rest meanwhile.
           queries.setQueryData(["automation", shownAs], await client.automation.update(automation.id, changes));
           void queries.invalidateQueries({ queryKey: ["automations"] });
           await navigate({ ...toPage, ignoreBlocker: true });

@@ -17,7 +17,7 @@ import { useInsightTexts } from "../texts/insight.ts";
 /** How long figures are taken for the present ones, in ms: they are counted every few seconds. */
 const staleTime = 10_000;
 
-/** What came of an organization's sessions: figures, plots and tables. */
+/** An organization's figures: numbers, plots and tables. */
 export function InsightPage() {
   const texts = useInsightTexts();
   const { tryAgain } = useElementTexts();

@@ -11,7 +11,7 @@ import { client } from "../query.ts";
 import { formatDay } from "../texts/formats.ts";
 import { usePeopleTexts, type PeopleTexts } from "../texts/people.ts";
 
-/** Milliseconds between two looks at the people, while somebody is told of a mail under way. */
+/** Milliseconds between two polls of the people, while the page shows a mail under way. */
 const refreshMs = 3_000;
 
 /** Everybody who signed in by an identity provider or was invited, with the role of each. For admins. */
@@ -49,10 +49,10 @@ export function PeoplePage() {
       <PagedList
         label={texts.title}
         queryKey={["users", "pages"]}
-        // While a link is being mailed, the list says what comes of it.
+        // While a link is being mailed, the list shows the progress.
         {...(invitation?.mailedTo != null && { refreshMs })}
         readPage={(cursor) => client.user.list({ limit: 50, cursor })}
-        // Of those who were removed nothing is left to see.
+        // Removed people have nothing left to show.
         itemsOf={(page) => page.users.filter(({ issuer }) => issuer !== "")}
         empty={
           <>

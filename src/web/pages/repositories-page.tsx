@@ -76,7 +76,7 @@ export function RepositoriesPage() {
   );
 }
 
-/** What a repository is found by. */
+/** The texts by which a repository is found. */
 function wordsOf({ name, url, description }: Repository): string {
   return `${name} ${url} ${description ?? ""}`.toLowerCase();
 }

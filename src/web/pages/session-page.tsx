@@ -25,7 +25,7 @@ const Progress = lazy(() =>
   import("../session/progress/progress.tsx").then(({ Progress: component }) => ({ default: component })),
 );
 
-/** From here on the conversation and what it led to stand side by side. */
+/** From this width on the conversation and its results are side by side. */
 const wide = "(width >= 75rem)";
 
 /** One session: its conversation, and beside it its changes, its progress, its answers. */
@@ -104,7 +104,7 @@ function Session({ session }: { session: SessionDetail }) {
   const conversation = (
     <Conversation session={session} live={live} actions={isWide ? null : actions} field={field} onSent={onNews} />
   );
-  // The panel stands before its content is loaded: its tab refers to it.
+  // The panel exists before its content is loaded: its tab refers to it.
   const panel = (value: Tab, content: ReactNode) => (
     <Tabs.Content value={value} className="outline-none">
       <Suspense fallback={<Loading lines={6} />}>{content}</Suspense>
@@ -128,7 +128,7 @@ function Session({ session }: { session: SessionDetail }) {
   if (!isWide) {
     return (
       <Tabs.Root value={shown} onValueChange={show}>
-        {/* Whatever is scrolled to, it says which session this is: below the bar of phones, which whoever has a link does not have. */}
+        {/* Shows which session this is at any scroll position: below the bar of phones, which shared pages do not have. */}
         <div className={`sticky z-10 bg-ground md:top-0 ${isShared ? "top-0" : "top-12"}`}>
           {title}
           {tabs}

@@ -26,10 +26,12 @@ const FirstRun = lazy(() =>
   import("../home/first-run.tsx").then(({ FirstRun: component }) => ({ default: component })),
 );
 
-/** Of a group that waits for review, how many are shown before somebody asks for all. */
+/** How many sessions of a group for review are shown before the user asks for all. */
 const fewReviews = 5;
 
-/** All sessions: what needs somebody, what is at work, what is to be reviewed, and what is over; and a field that starts one. */
+/**
+ * All sessions: those that need a person, are running, are to be reviewed, and have ended; and a field that starts one.
+ */
 export function SessionsPage() {
   const texts = useHomeTexts();
   const [filter] = useSessionFilter();
@@ -192,7 +194,7 @@ function Empty({ isNarrowed }: { isNarrowed: boolean }) {
   );
 }
 
-/** Keys for what is unread, if whoever is signed in has marks at all. */
+/** Keys for unread sessions, if the signed-in user has marks at all. */
 function useUnreadShortcuts({
   focus,
   shown,

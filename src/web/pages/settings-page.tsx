@@ -23,8 +23,9 @@ import { useElementTexts } from "../texts/elements.ts";
 import { useSettingsTexts } from "../texts/settings.ts";
 
 /**
- * Settings that admins make for all sessions, and what belongs to the organization: connections, secrets, keys, links, sign-ins, its data;
- * and the accounts, notices and sign-ins of whoever is signed in, who sees nothing else without being an admin.
+ * Settings that admins make for all sessions, and what belongs to the organization: connections, secrets, keys, links,
+ * sign-ins, its data; and the accounts, notices and sign-ins of the user, who sees nothing else unless they are an
+ * admin.
  */
 export function SettingsPage() {
   const texts = useSettingsTexts();

@@ -97,7 +97,7 @@ function Invited({ next, onSignIn }: { next: string | undefined; onSignIn: () =>
   );
 }
 
-/** Only known codes: anybody can write the address. */
+/** Only known codes: the address is untrusted. */
 function sentenceOf(problem: string | undefined, sentences: Readonly<Record<SignInProblem, string>>): string {
   return Object.hasOwn(sentences, problem ?? "") ? sentences[problem as SignInProblem] : "";
 }

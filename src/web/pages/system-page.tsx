@@ -12,7 +12,7 @@ import { useElementTexts } from "../texts/elements.ts";
 import { formatTime } from "../texts/formats.ts";
 import { useSystemTexts } from "../texts/system.ts";
 
-/** Milliseconds between two looks, while somebody sees the page. */
+/** Milliseconds between two polls, while the page is visible. */
 const refreshMs = 3_000;
 
 /** How the server is: what is wrong, then its workers, queue, database and disk. For admins of the server. */

@@ -13,7 +13,7 @@ import { usePeopleTexts, type PeopleTexts } from "../texts/people.ts";
 import type { Invitation } from "./invite.tsx";
 import { RoleSelect } from "./role-select.tsx";
 
-/** What an admin does to a user. */
+/** An admin's change of a user. */
 type Change = { readonly role: Role } | { readonly disabled: boolean } | "remove";
 
 /** One person: who they are, when they were seen, their sessions, and what an admin may change. */
@@ -28,7 +28,7 @@ export function Person({ user, onInvited }: { user: User; onInvited: (invitation
     mutationFn: (to: Change) => (to === "remove" ? client.user.erase(id) : client.user.update(id, to)),
     onSuccess: (_, to) => {
       announce(doneText(texts, name, to));
-      // What somebody did to themselves decides what they may do from now on.
+      // A change of the user's own role or sign-in changes what they may do from now on.
       return Promise.all([
         queries.invalidateQueries({ queryKey: ["users"] }),
         queries.invalidateQueries({ queryKey: ["me"] }),
@@ -113,7 +113,7 @@ export function Person({ user, onInvited }: { user: User; onInvited: (invitation
   );
 }
 
-/** Makes another link for somebody whom no identity provider signs in. */
+/** Makes another link for a person whom no identity provider signs in. */
 function LinkAgain({ user: { id, name }, onInvited }: { user: User; onInvited: (invitation: Invitation) => void }) {
   const texts = usePeopleTexts();
   const again = useMutation({

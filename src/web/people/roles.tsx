@@ -1,7 +1,7 @@
 import { roles } from "../../domain/people/user.ts";
 import { usePeopleTexts } from "../texts/people.ts";
 
-/** What each role may do, from the least to the most. */
+/** The rights of each role, from the least to the most. */
 export function Roles() {
   const texts = usePeopleTexts();
   return (

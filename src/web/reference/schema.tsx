@@ -82,7 +82,7 @@ function objectIn(schema: Schema, components: Description): Schema | null {
   return objects.length === 1 ? (objects[0] ?? null) : null;
 }
 
-/** What a value may be, in a few words. */
+/** The type of a value, in a few words. */
 function typeOf(schema: Schema, components: Description): string {
   const resolved = resolve(schema, components);
   if (resolved.const !== undefined) return JSON.stringify(resolved.const);

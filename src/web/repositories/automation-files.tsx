@@ -13,7 +13,7 @@ import { Loaded, Section } from "./section.tsx";
 
 const refreshMs = 3_000;
 
-/** Whether a repository's automations are read from its files, and what came of each. */
+/** Whether a repository's automations are read from its files, and each file's outcome. */
 export function AutomationFilesSettings({ id }: { id: string }) {
   const texts = useRepositoryTexts().files;
   const files = useQuery({

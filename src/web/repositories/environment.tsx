@@ -49,7 +49,7 @@ function EnvironmentFacts({ environment: { setupScript, variables, sparse } }: {
 
 const fields = ["setupScript", "variables", "sparse"] as const;
 
-/** What a form says, or what is saved, so that one can be compared with the other. */
+/** A form's or the saved environment as a text, to compare them. */
 function textOf(of: Pick<Environment, "setupScript" | "sparse"> & { readonly variables: readonly Variable[] }): string {
   const variables = of.variables.map(({ name, value }) => JSON.stringify([name.trim(), value])).toSorted();
   return JSON.stringify([of.setupScript, of.sparse, variables]);
@@ -63,11 +63,11 @@ function EnvironmentForm({ id, environment }: { id: string; environment: Environ
   const [script, setScript] = useState(environment.setupScript ?? "");
   const [rows, setRows] = useState<readonly Variable[]>(() => rowsOf(environment.variables));
   const [folders, setFolders] = useState(environment.sparse.join("\n"));
-  // What is typed while it is saved is a later edit than the saved one.
+  // Text that is typed during a save is a later edit than the saved one.
   const [edits, setEdits] = useState({ last: 0, saved: 0 });
   const isChanged = edits.last !== edits.saved;
   const [shownOf, setShownOf] = useState(environment);
-  // Somebody else has set it meanwhile. What is written here stays until it is saved.
+  // Another person has set it meanwhile. The text written here stays until it is saved.
   if (shownOf !== environment && !isChanged) {
     setShownOf(environment);
     const shown = { setupScript: byScript ? script : null, sparse: linesOf(folders), variables: rows };

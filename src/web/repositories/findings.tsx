@@ -21,7 +21,7 @@ export function Findings({ id }: { id: string }) {
   const findings = useQuery({ queryKey, queryFn: () => calls.findings(id) });
   const remove = useMutation({
     mutationFn: async (finding: AllowedFinding) => {
-      // The list is replaced as a whole: what somebody else added meanwhile stays.
+      // The list is replaced as a whole: it is read first, so that others' additions stay.
       const { allowedFindings } = await calls.findings(id);
       const wanted = keyOf(finding);
       return calls.setFindings(

@@ -68,7 +68,7 @@ function GeneralForm({ repository, limits }: { repository: Repository; limits: R
       const limit = orNull(maxRunningSessions) === null ? null : Number(maxRunningSessions);
       const saved = isSent("maxRunningSessions") ? await calls.setLimits(id, { maxRunningSessions: limit }) : limits;
       queries.setQueryData(["repository", id, "limits"], saved);
-      // Only what was changed, so that what somebody else set meanwhile stays.
+      // Only what was changed, so that others' changes since stay.
       const updated = await calls.update(id, {
         ...(isSent("name") && { name: name.trim() }),
         ...(isSent("description") && { description: orNull(description) }),

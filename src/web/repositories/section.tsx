@@ -3,7 +3,7 @@ import { ErrorText, Loading } from "../elements/notice.tsx";
 import { useElementTexts } from "../texts/elements.ts";
 import { useRepositoryTexts } from "../texts/repositories.ts";
 
-/** A part of a repository's page: what it is for, and its content. @param action stands beside the heading */
+/** A part of a repository's page: what it is for, and its content. @param action shown beside the heading */
 export function Section({
   title,
   about,
@@ -32,7 +32,7 @@ export function Section({
   );
 }
 
-/** What is asked for, as it is there: its content, that it is loading, or why it can't be loaded. */
+/** A query's content, or that it is loading, or why it can't be loaded. */
 export function Loaded<Data>({
   query: { data, error, refetch },
   children,

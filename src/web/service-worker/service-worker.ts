@@ -1,11 +1,11 @@
 /**
- * What a browser runs while no page of the app is open: it shows the notices that are pushed to it, opens what they are about, and tells
- * the server if its address for them changes. It answers no requests and keeps no pages, so it can never show an old one. The build makes
- * it `/service-worker.js`.
+ * The service worker, which the browser runs while no page of the app is open: it shows the notices that are pushed to
+ * it, opens what they are about, and notifies the server if its address for them changes. It answers no requests and
+ * keeps no pages, so it can never show an old one. The build makes it `/service-worker.js`.
  */
 declare const self: ServiceWorkerGlobalScope;
 
-/** What is pushed: docs/notices.md. */
+/** A pushed notice: docs/notices.md. */
 interface PushedNotice {
   readonly id: string;
   readonly title: string;
@@ -32,7 +32,7 @@ async function show(data: PushMessageData | null): Promise<void> {
     tag,
     data: { id, path: pathIn(url) },
     icon: "/icon-192.png",
-    // A newer notice about the same thing is heard again; the same one that was sent twice is not.
+    // A newer notice about the same thing alerts again; the same one that was sent twice does not.
     renotify: !shown.some((notification) => (notification.data as { id?: unknown } | null)?.id === id),
   };
   await self.registration.showNotification(title, options);
@@ -58,17 +58,20 @@ function pathOf(data: unknown): string {
   return typeof path === "string" ? path : "/";
 }
 
-/** Shows the window that has the page; another page is left as it is, with what somebody has written there. */
+/** Shows the window that has the page; other pages are left as they are, with unsaved texts. */
 async function open(path: string): Promise<void> {
   const windows = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
   const found = windows.find(({ url }) => new URL(url).pathname === path);
   await (found === undefined ? self.clients.openWindow(path) : found.focus());
 }
 
-/** Where the page that subscribed left what this needs: `../push.ts`. */
+/** The cache entry in which the page that subscribed left what this needs: `../push.ts`. */
 const [renewalCache, renewalPath] = ["push", "/subscription/renew"];
 
-/** The browser's subscription was changed or has ended. Only what somebody subscribed here, and has not ended since, is carried over. */
+/**
+ * The browser's subscription was changed or has ended. Only a subscription that the user made here, and has not ended
+ * since, is carried over.
+ */
 async function renew(given: PushSubscription | null): Promise<void> {
   const kept = await caches.match(renewalPath, { cacheName: renewalCache });
   if (kept === undefined) return;

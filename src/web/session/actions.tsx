@@ -6,7 +6,7 @@ import { ErrorText } from "../elements/notice.tsx";
 import { client, useMay } from "../query.ts";
 import { useSessionTexts } from "../texts/session.ts";
 
-/** What can be done with a session as it is: start or retry it, resolve its conflicts, cancel it; by those who may. */
+/** The actions for a session in its current state: start, retry, resolve conflicts, cancel; for those who may. */
 export function SessionActions({ session: { id, status, retry, pullRequests } }: { session: SessionDetail }) {
   const texts = useSessionTexts().actions;
   const queries = useQueryClient();

@@ -6,7 +6,7 @@ import { client } from "../query.ts";
 import { useElementTexts } from "../texts/elements.ts";
 import { useSessionTexts } from "../texts/session.ts";
 
-/** What was written on forges, in Slack and in Linear because of a session, or is to be; the newest first. */
+/** The answers of a session on forges, in Slack and in Linear, sent or due; the newest first. */
 export function Answers({ id }: { id: string }) {
   const texts = useSessionTexts().answers;
   return (

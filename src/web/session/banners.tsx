@@ -5,7 +5,7 @@ import { Until } from "../elements/time.tsx";
 import { useSessionTexts } from "../texts/session.ts";
 import { RaiseBudget } from "./raise-budget.tsx";
 
-/** What somebody must know of a session before anything else: why it failed, what it waits for, that nothing isolates it. */
+/** The most important about a session: why it failed, what it waits for, that nothing isolates it. */
 export function Banners({ session }: { session: SessionDetail }) {
   const texts = useSessionTexts().banners;
   const { sandboxed, failure, retry, waiting } = session;

@@ -18,7 +18,10 @@ import { Transcript } from "./transcript/transcript.tsx";
 import { useTail } from "./transcript/use-tail.ts";
 import type { LiveSession } from "./view/use-session-view.ts";
 
-/** The conversation with the agent, and the field that goes on with it; its end stays in sight until somebody scrolls up. */
+/**
+ * The conversation with the agent, and the field that goes on with it; its end stays in sight until the user scrolls
+ * up.
+ */
 export function Conversation({
   session,
   live: { view, connected, error },
@@ -28,7 +31,7 @@ export function Conversation({
 }: {
   session: SessionDetail;
   live: LiveSession;
-  /** What can be done with the session; null: that stands above. */
+  /** The session's actions; null: they are shown above. */
   actions: ReactNode;
   field: RefObject<HTMLTextAreaElement | null>;
   onSent: () => void;

@@ -1,6 +1,8 @@
 import { onReaderMove } from "../elements/reader-moves.ts";
 
-/** Frames in a row in which the page must be at its beginning: after the first, whoever draws the page knows of it. */
+/**
+ * Frames in a row in which the page must be at its beginning: after the first, the renderer of the page knows of it.
+ */
 const framesInRow = 3;
 const mostFrames = 120;
 

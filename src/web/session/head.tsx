@@ -42,7 +42,7 @@ export function TitleLine({ session, children }: { session: SessionDetail; child
   );
 }
 
-/** What can be done with a session. */
+/** The actions for a session. */
 export function HeadActions({ session }: { session: SessionDetail }) {
   return (
     <div className="flex flex-wrap items-center gap-2">

@@ -16,7 +16,9 @@ const ShareLinks = lazy(() =>
   import("./share-links.tsx").then(({ ShareLinks: component }) => ({ default: component })),
 );
 
-/** What is done less often with a session: its work downloaded, its link copied; archived or deleted, by those who may. */
+/**
+ * The less frequent actions for a session: download its work, copy its link; archive or delete it, for those who may.
+ */
 export function MoreActions({ session }: { session: SessionDetail }) {
   const texts = useSessionTexts().actions;
   const [isAsking, setAsking] = useState(false);

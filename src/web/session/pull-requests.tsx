@@ -10,7 +10,7 @@ const colours: Record<PullRequest["state"], string> = {
   closed: "text-muted",
 };
 
-/** The pull requests that a session opened, as links that say how each stands. */
+/** The pull requests that a session opened, as links with each one's state. */
 export function PullRequests({ session: { pullRequests, repositories } }: { session: SessionDetail }) {
   const texts = useSessionTexts().pullRequest;
   const { newTab } = useElementTexts();

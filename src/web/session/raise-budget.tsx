@@ -6,7 +6,7 @@ import { client, useMay } from "../query.ts";
 import { formatDollars } from "../texts/formats.ts";
 import { useSessionTexts } from "../texts/session.ts";
 
-/** What a waiting session waits for; if it is the session's own budget, with a field to raise it for those who may. */
+/** The reason why a session waits; if it is the session's own budget, with a field to raise it for those who may. */
 export function RaiseBudget({ session }: { session: SessionDetail }) {
   const { budget: texts, banners } = useSessionTexts();
   const { id, budgetUsd, spentUsd, waiting } = session;

@@ -11,7 +11,7 @@ import { useSessionTexts } from "../texts/session.ts";
 const choiceOfDays = [1, 7, 30, 365] as const;
 const daysAtFirst = 7;
 
-/** The links that show a session to whoever has them: made, listed, revoked. */
+/** Makes, lists and revokes the share links of a session. */
 export function ShareLinks({ sessionId, onClosed }: { sessionId: string; onClosed: () => void }) {
   const texts = useSessionTexts().share;
   const queries = useQueryClient();

@@ -19,7 +19,7 @@ export function Accounts() {
   const queries = useQueryClient();
   const me = useMe();
   const may = useMay("write");
-  // Whoever signed in by a link, or by a key without an owner, is no person who could have one.
+  // A sign-in by a link, or by a key without an owner, has no person who could have one.
   const isSomebody = me.data !== undefined && me.data.userId !== null;
   const reload = () => queries.invalidateQueries({ queryKey: ["accounts"] });
   return (

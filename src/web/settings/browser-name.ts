@@ -1,4 +1,4 @@
-/** What browsers call themselves, the one that names others too before these. */
+/** The names of browsers in their user agents; a browser that also names others comes before these. */
 const browsers = [
   [/Edg(?:A|iOS)?\//u, "Edge"],
   [/OPR\//u, "Opera"],

@@ -6,10 +6,10 @@ import { FormEnd } from "../elements/form-end.tsx";
 import { client } from "../query.ts";
 import { useSettingsTexts } from "../texts/settings.ts";
 
-/** What stands in the field for bots if none may steer, whatever the server says. */
+/** The field for bots' value if none may steer, whatever the server says. */
 const noBot = "none";
 
-/** Who calls Offstage in the comments of a connection, and by which word. What is empty is as the server is set. */
+/** The mention and trusted bots for comments of a connection. Empty fields mean the server's settings. */
 export function CallingForm({ connection, onSaved }: { connection: Connection; onSaved: () => void }) {
   const all = useSettingsTexts();
   const texts = all.calling;

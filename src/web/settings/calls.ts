@@ -7,8 +7,8 @@ export const calls = {
       "listedSharesPage",
       `/share/list?${new URLSearchParams({ limit: "20", ...(cursor !== undefined && { cursor }) }).toString()}`,
     ),
-  /** Begins to erase the organization: from the answer on nobody of it is signed in. */
+  /** Begins to erase the organization: from the answer on none of its people is signed in. */
   erase: (name: string) => client.call("emptySchema", "/organization/erase", { name }),
 };
-/** Where a signed-in browser gets the organization's export as a file. */
+/** The address at which a signed-in browser downloads the organization's export. */
 export const exportAddress = "/organization/export";

@@ -130,7 +130,7 @@ export function ConnectionForm({ onMade }: { onMade: (made: MadeConnection, isOw
   );
 }
 
-/** What the address of a kind must have: of some more than a server or an owner. */
+/** The required form of a kind's address: some need more than a server or an owner. */
 function addressHint(kind: ForgeKind, texts: SettingsTexts["connection"]): string {
   if (kind === "azure") return texts.addressHintAzure;
   const { webUrl } = usualAddresses[kind];

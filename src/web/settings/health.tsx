@@ -10,7 +10,10 @@ export function HealthBadge({ health }: { readonly health: ConnectionHealth }) {
   return <Badge tone={tones[health.state]} label={states[health.state]} />;
 }
 
-/** What a credential at a forge lacks, and what to do; nothing if it lacks nothing. @param props.of whose it is, for screen readers */
+/**
+ * The missing rights of a credential at a forge, and remedies; empty if none is missing. @param props.of whose it is,
+ * for screen readers
+ */
 export function HealthProblems({ health, of }: { readonly health: ConnectionHealth; readonly of: string }) {
   const { lacks } = useSettingsTexts().health;
   if (health.problems.length === 0) return null;

@@ -53,7 +53,7 @@ export function KeyAutomations({
   );
 }
 
-/** Most automations whose names stand at a key; of more only their number. */
+/** Most automations whose names are shown at a key; of more only their number. */
 const mostNamed = 3;
 
 /** Which automations a key may start, within a line. */

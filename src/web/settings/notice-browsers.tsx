@@ -20,7 +20,7 @@ import {
 /** More than a person can have. */
 const limit = 50;
 
-/** The browsers that somebody's notices are pushed to: this one is added and taken away, each is removed. */
+/** The browsers to which the user's notices are pushed: adds and removes this one, removes any other. */
 export function NoticeBrowsers({ publicKey }: { publicKey: string }) {
   const texts = useNoticeTexts();
   const { tryAgain } = useElementTexts();
@@ -28,7 +28,7 @@ export function NoticeBrowsers({ publicKey }: { publicKey: string }) {
     queryKey: ["subscriptions"],
     queryFn: async () => (await client.notices.subscriptions({ limit })).subscriptions,
   });
-  // Read again whenever somebody comes back, from the browser's own settings too.
+  // Read again whenever the user comes back, from the browser's own settings too.
   const here = useQuery({ queryKey: ["push-here"], queryFn: readPushHere });
   const browsers = list.data;
   const ownId = here.data?.isSubscribed === true ? subscriptionIdHere() : null;
@@ -57,7 +57,7 @@ export function NoticeBrowsers({ publicKey }: { publicKey: string }) {
   );
 }
 
-/** @returns a function that reads again which browsers there are, and how this one stands */
+/** @returns a function that reads the browsers again, and this one's state */
 function useReload(): () => Promise<unknown> {
   const queries = useQueryClient();
   return () =>
@@ -110,7 +110,10 @@ async function endHere(id: string): Promise<void> {
   await unsubscribeHere();
 }
 
-/** What can be done about this browser, or why nothing can. @param own its subscription; undefined: it has none of this person's */
+/**
+ * The actions for this browser, or why there are none. @param own its subscription; undefined: it has none of this
+ * person's
+ */
 function Here({ here, own, publicKey }: { here: PushHere; own: Subscription | undefined; publicKey: string }) {
   const texts = useNoticeTexts();
   const reload = useReload();
@@ -138,7 +141,7 @@ function Here({ here, own, publicKey }: { here: PushHere; own: Subscription | un
   );
 }
 
-/** Has notices pushed to this browser, in the place of what was subscribed in it before. */
+/** Subscribes this browser to notices, and replaces its earlier subscription. */
 async function addHere(publicKey: string): Promise<void> {
   const before = subscriptionIdHere();
   const { id } = await client.notices.subscribe(await subscribeHere(publicKey));
@@ -147,7 +150,7 @@ async function addHere(publicKey: string): Promise<void> {
   if (before !== null) await client.notices.unsubscribe(before).catch(() => null);
 }
 
-/** What browsers say themselves is in no language of ours. */
+/** Browsers' own messages are in no language of ours. */
 function wordsOf(error: Error | null, texts: ReturnType<typeof useNoticeTexts>): Error | null {
   if (error instanceof NotAllowedError) return new Error(texts.unanswered);
   return error instanceof DOMException ? new Error(texts.failed(error.message)) : error;

@@ -15,7 +15,7 @@ import { useNoticeTexts } from "../texts/notices.ts";
 /** In the order of their columns. */
 const channels = ["push", "email"] as const;
 
-/** Of what somebody is told, by which channel: a row for each kind. */
+/** The user's choices of notices and channels: a row for each kind. */
 export function NoticeChoices({ settings, email }: Pick<NoticeSettingsAnswer, "settings" | "email">) {
   const texts = useNoticeTexts();
   const queries = useQueryClient();
@@ -30,7 +30,7 @@ export function NoticeChoices({ settings, email }: Pick<NoticeSettingsAnswer, "s
     mutationFn: (_sent: typeof chosen) => client.notices.update({ settings: changes }),
     onSuccess: (saved, sent) => {
       queries.setQueryData(["notices", "settings"], saved);
-      // What was chosen meanwhile is still to be saved.
+      // Choices made meanwhile are still to be saved.
       setChosen((now) => Object.fromEntries(Object.entries(now).filter(([name, scope]) => sent[name] !== scope)));
     },
   });

@@ -8,12 +8,12 @@ import { NoticeBrowsers } from "./notice-browsers.tsx";
 import { NoticeChoices } from "./notice-choices.tsx";
 import { Section } from "./section.tsx";
 
-/** What the signed-in person is told of while they are elsewhere, and by which browsers. */
+/** The notices that the user gets while they are elsewhere, and their browsers. */
 export function Notices() {
   const texts = useNoticeTexts();
   const { tryAgain } = useElementTexts();
   const me = useMe();
-  // A key without an owner is no person who could be told of anything.
+  // A key without an owner has no person who could get notices.
   const isSomebody = me.data !== undefined && me.data.userId !== null;
   const settings = useQuery({
     queryKey: ["notices", "settings"],

@@ -9,7 +9,7 @@ import { useSettingsTexts } from "../texts/settings.ts";
 import { calls, exportAddress } from "./calls.ts";
 import { Section } from "./section.tsx";
 
-/** All that there is of the organization: taken out as an archive, or erased for ever. */
+/** All data of the organization: exported as an archive, or erased for ever. */
 export function OrganizationData({ name }: { name: string }) {
   const texts = useSettingsTexts().data;
   return (

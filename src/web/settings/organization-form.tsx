@@ -31,7 +31,7 @@ function valuesOf(organization: Organization): Values {
   };
 }
 
-/** What is sent: only what was changed, so that another admin's setting stays. */
+/** The fields to send: only changed ones, so that another admin's setting stays. */
 function changesOf(values: Values, changed: readonly Name[]): UpdateOrganization {
   const numberOf = (text: string): number | null => (text === "" ? null : Number(text));
   const listOf = (text: string): string[] | null => (linesOf(text).length === 0 ? null : linesOf(text));
@@ -49,7 +49,7 @@ function changesOf(values: Values, changed: readonly Name[]): UpdateOrganization
   return Object.fromEntries(changed.map((name) => [name, all[name]]));
 }
 
-/** What all sessions of the organization start with and may do: budgets, limits, models, repositories, hosts. */
+/** The defaults and limits of all sessions of the organization: budgets, limits, models, repositories, hosts. */
 export function OrganizationForm({ organization }: { organization: Organization }) {
   const words = useSettingsTexts();
   const texts = words.organization;

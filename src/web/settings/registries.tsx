@@ -153,7 +153,7 @@ function NewRegistry({ onMade }: { onMade: () => void }) {
         {(attributes) => <TokenInput attributes={attributes} {...input("token")} />}
       </Field>
       <FormEnd
-        // Of a kind that has no scope, there is no field to say it at.
+        // A kind without a scope has no field for its error.
         error={wrong === null || (wrong === "scope" && !hasScope(kind)) ? create.error : null}
         isPending={create.isPending}
         verb={texts.verb}

@@ -36,7 +36,7 @@ export function SectionLinks({
   );
 }
 
-/** Marked by what is in view: a link marks itself by the address, which does not change while somebody scrolls. */
+/** Marked by what is in view: a link marks itself by the address, which does not change while the user scrolls. */
 const SectionLink = createLink(function Anchor({
   isCurrent,
   children,

@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 /**
  * A section of the settings, with a heading that an address leads to.
  * @param id what follows the # of its address, as `shell/settings-sections.ts` names it
- * @param action stands beside the heading
+ * @param action shown beside the heading
  */
 export function Section({
   id,

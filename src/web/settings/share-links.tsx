@@ -7,7 +7,7 @@ import { useSettingsTexts } from "../texts/settings.ts";
 import { calls } from "./calls.ts";
 import { Section } from "./section.tsx";
 
-/** The links that show any session to whoever has them, each with a button that ends it. */
+/** The share links of all sessions, each with a button that revokes it. */
 export function ShareLinks() {
   const texts = useSettingsTexts().shares;
   const queries = useQueryClient();

@@ -12,14 +12,14 @@ export interface SectionInView {
 }
 
 /**
- * Follows which section is in view, and opens the one that the address names, also while the page loads: what loads above it must not
- * push it out of sight, until somebody goes on by themselves.
+ * Follows which section is in view, and opens the one that the address names, also while the page loads: content that
+ * loads above it must not push it out of sight, until the user moves on.
  * @param ids of the sections' headings, in their order
  */
 export function useSectionInView(ids: readonly string[]): SectionInView {
   const hash = useLocation({ select: (location) => location.hash });
   const content = useRef<HTMLDivElement>(null);
-  /** The section that was opened; null: none was, or somebody went on. */
+  /** The section that was opened; null: none was, or the user moved on. */
   const opened = useRef<Opened | null>(null);
   const [current, setCurrent] = useState(ids[0]);
   const open = useCallback((id: string): void => {
@@ -37,7 +37,7 @@ export function useSectionInView(ids: readonly string[]): SectionInView {
     const leaving = new AbortController();
     // Is called once at the beginning, too.
     const sizes = new ResizeObserver(() => {
-      // What waits for the words of another language is hidden meanwhile, and loses the focus.
+      // An element that waits for the texts of another language is hidden meanwhile, and loses the focus.
       const putBack = document.activeElement === document.body ? focusOn : putInSight;
       if (opened.current !== null) opened.current = putBack(opened.current.id, content.current);
       follow();

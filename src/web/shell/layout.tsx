@@ -19,7 +19,7 @@ export function Layout() {
   const { pathname } = useLocation();
   const main = useFocusOnNewPage();
   const [overlay, setOverlay] = useState<Overlay | null>(null);
-  // The pages of a program's mistake and of a shared session are for anybody.
+  // The pages of a program's mistake and of a shared session need no sign-in.
   const isSignedIn = pathname !== "/sign-in" && pathname !== "/authorize" && !isShared;
   const isWide = useMatches({ select: (matches) => matches.some(({ staticData }) => staticData.isWide === true) });
   useEffect(listenForShortcuts, []);
@@ -28,7 +28,7 @@ export function Layout() {
       <a
         href="#main"
         onClick={(event) => {
-          // What follows the # of a shared session's address is its secret.
+          // The fragment of a shared session's address is its secret.
           event.preventDefault();
           main.current?.focus();
         }}

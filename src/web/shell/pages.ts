@@ -20,7 +20,7 @@ interface NavigationPage {
     | "/system";
   readonly name: Exclude<keyof ShellTexts["pages"], "reference">;
   readonly icon: IconName;
-  /** What its operations need. */
+  /** The scope of its operations. */
   readonly scope: Scope;
   /** After `g`, leads there. */
   readonly letter: string;
@@ -40,8 +40,8 @@ const pages: readonly NavigationPage[] = [
 ];
 
 /**
- * The pages for whoever is signed in. Until what they may do is known, a page that it decides has its place and is not seen: nothing
- * moves for an admin.
+ * The pages for the signed-in user. Until their scopes are known, a page that depends on them has its place and is
+ * hidden: nothing moves for an admin.
  */
 export function usePages(): readonly (NavigationPage & { readonly isSeen: boolean })[] {
   const me = useMe().data;

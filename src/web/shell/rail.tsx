@@ -8,7 +8,7 @@ import { RailButton } from "./rail-button.tsx";
 
 const RailEnd = lazy(() => import("./rail-end.tsx").then(({ RailEnd: component }) => ({ default: component })));
 
-/** What can be opened over every page. */
+/** Overlays that can be opened over every page. */
 export type Overlay = "palette" | "help" | "display";
 
 /** Id of the rail, for what opens it. */

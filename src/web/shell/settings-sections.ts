@@ -5,7 +5,9 @@ import { useOrganizationTexts } from "../texts/organizations.ts";
 import { useRegistryTexts } from "../texts/registries.ts";
 import { useSettingsTexts } from "../texts/settings.ts";
 
-/** The sections of the settings in their order, as they stand behind the # of an address, with the scope that each needs. */
+/**
+ * The sections of the settings in their order, as they are behind the # of an address, with the scope that each needs.
+ */
 const sections = [
   { id: "sessions", scope: "admin" },
   { id: "accounts", scope: "read" },
@@ -23,7 +25,7 @@ const sections = [
 /** See `sections`. */
 export type SettingsSection = (typeof sections)[number]["id"];
 
-/** The sections that whoever is signed in may see, with their headings; none until that is known. */
+/** The sections that the signed-in user may see, with their headings; none until that is known. */
 export function useSettingsSections(): readonly { readonly id: SettingsSection; readonly title: string }[] {
   const texts = useSettingsTexts();
   const titles: Readonly<Record<SettingsSection, string>> = {

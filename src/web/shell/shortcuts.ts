@@ -5,7 +5,7 @@ import { currentPreferences } from "./preferences.ts";
 export interface Shortcut {
   /** As `KeyboardEvent.key` names it, `Mod+` before it for Ctrl or ⌘; keys one after the other with a space: `g s`. */
   readonly keys: string;
-  /** What it does, for the help sheet and the palette. */
+  /** Its action, for the help sheet and the palette. */
   readonly does: string;
   readonly run: () => void;
   /** Whether the palette offers it as a command; default true. False for what only moves about. */
@@ -33,7 +33,7 @@ export function useShortcuts(title: string, shortcuts: readonly Shortcut[]): voi
   useEffect(() => {
     latest.current = shortcuts;
   });
-  // Only what stands in the help sheet changes the list: a new function for the same keys is looked up when it is needed.
+  // Only what the help sheet shows changes the list: a new function for the same keys is looked up when it is needed.
   const described = JSON.stringify(shortcuts.map(({ keys, does, isCommand }) => ({ keys, does, isCommand })));
   useEffect(() => {
     const id = Symbol(title);

@@ -3,7 +3,7 @@ import { Badge } from "../elements/badge.tsx";
 import { Icon } from "../elements/icon.tsx";
 import { useSystemTexts } from "../texts/system.ts";
 
-/** What is wrong with the server, with what to do; or that nothing is. */
+/** The problems of the server with their remedies; or that there is none. */
 export function Problems({ problems }: { problems: readonly SystemProblem[] }) {
   const texts = useSystemTexts();
   return (

@@ -4,15 +4,15 @@ import { ForgeUnavailable } from "../../forges/http/http.ts";
 import { ReplyRefused, ReplyUnavailable } from "../../replies/reply.ts";
 import { NowhereToAnswer } from "./write-answer.ts";
 
-/** What an error says of an answer. */
+/** The meaning of an error for an answer. */
 export interface AnswerFailure {
-  /** A sentence for whoever reads the session's page. */
+  /** A sentence for readers of the session's page. */
   readonly problem: string;
   /** Whether a later attempt may succeed. */
   readonly passes: boolean;
   /** The shortest wait before it, in ms. */
   readonly leastMs: number;
-  /** For how long, in ms, the host asks to be left alone; null: it did not ask. */
+  /** For how long, in ms, the host asks to wait; null: it did not ask. */
   readonly restMs: number | null;
   /** Whether it is neither the forge's nor the service's: a fault of ours, for the log. */
   readonly isOurs: boolean;
@@ -35,7 +35,7 @@ export function readAnswerFailure(error: unknown): AnswerFailure {
   return { ...passing(known, true, null), problem, isOurs: !isTimeout };
 }
 
-/** @param isOpen whether it may have been written: it must be listed before anybody looks for it */
+/** @param isOpen whether it may have been written: the forge must list it before a worker searches for it */
 function passing(known: AnswerFailure, isOpen: boolean, askedMs: number | null): AnswerFailure {
   const restMs = askedMs === null ? null : Math.min(askedMs, hour);
   return { ...known, passes: true, leastMs: Math.max(isOpen ? settleMs : 0, restMs ?? 0), restMs };

@@ -12,7 +12,7 @@ import { claimAnswers, recordFailed, recordSent, type ClaimedAnswer, type Lane }
 import { readAnswerFailure } from "./answer-failure.ts";
 import { writeAnswer, type Writers } from "./write-answer.ts";
 
-/** What sending answers needs. */
+/** Dependencies for sending answers. */
 export interface AnswerSenderOptions extends Writers {
   readonly database: Database;
   readonly logger: Logger;
@@ -40,8 +40,8 @@ const leaseMs = attemptLimitMs + 2 * settleMs;
 const graceMs = 5_000;
 
 /**
- * Makes the sender of the outbox's answers: each once, by what is looked for before it is sent again. Any number of senders may run
- * at the same time. `stop` settles when the answers under way are sent, or put back.
+ * Makes the sender of the outbox's answers: each once: before a repetition it searches for an earlier result. Any
+ * number of senders may run at the same time. `stop` settles when the answers under way are sent, or put back.
  */
 export function createAnswerSender(options: AnswerSenderOptions): Service {
   const { database, logger } = options;
@@ -104,8 +104,8 @@ async function send(
     const pauseMs = answerPauseMs(kind, answer.attempts, leastMs);
     const outcome = !passes ? "refused" : pauseMs === null ? "dead" : { retryMs: pauseMs };
     const counts = await recordFailed(database, answer, options.mask.text(problem), outcome);
-    const told = typeof outcome === "string" ? outcome : "delayed";
-    metrics.answerAttempted(kind, told, secondsSince());
+    const outcomeName = typeof outcome === "string" ? outcome : "delayed";
+    metrics.answerAttempted(kind, outcomeName, secondsSince());
     if (counts && typeof outcome === "string") {
       logger.info({ answerId: answer.id, sessionId: answer.sessionId, kind, problem }, `an answer is ${outcome}`);
     }

@@ -8,8 +8,8 @@ import { sayWhatIsDue } from "../../store/answers/session-replies.ts";
 const everyMs = 1_000;
 
 /**
- * Makes the task that says in threads of Slack and issues of Linear what became of the sessions that they started: in passes over what
- * each change of a status has marked in its own transaction.
+ * Makes the task that reports sessions in the threads of Slack and issues of Linear that started them: in passes over
+ * what each change of a status has marked in its own transaction.
  */
 export function createSessionReplies({
   database,

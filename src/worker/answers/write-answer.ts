@@ -14,13 +14,13 @@ export interface Writers {
   readonly replyToken: (organizationId: string, triggerId: string) => Promise<string | null>;
 }
 
-/** An answer that has nowhere to go: nothing that passes by itself. */
+/** An answer without a destination, which is final. */
 export class NowhereToAnswer extends Error {}
 
 const nothingToRecord: WrittenAnswer = { externalId: null, idScope: null, url: null };
 
 /**
- * Writes an answer where it belongs, once however often it is called.
+ * Writes an answer where it belongs. Idempotent.
  * @throws NowhereToAnswer, and what `Feedback` and `Reply` throw; the signal's reason
  */
 export async function writeAnswer(
@@ -65,8 +65,8 @@ export async function writeAnswer(
 }
 
 /**
- * Replies in a thread. If the forge has no such thread any more, as when its first comment was deleted, it is a comment that says so: whoever
- * asked is to hear of it.
+ * Replies in a thread. If the forge no longer has the thread (its first comment was deleted, say), writes a comment
+ * that says so, so that the person who asked gets the reply.
  */
 async function reply(
   feedback: Feedback,
@@ -85,7 +85,7 @@ async function reply(
   }
 }
 
-/** Who waits for a sign that they were heard gets it as words if the forge has no reaction. */
+/** If the forge has no reaction, the acknowledgement is a comment. */
 const seenInWords = "Seen.";
 
 /** Reacts. If the forge has no such reaction, a short comment says the same of 👀, in the thread if there is one; of several only one does. */

@@ -33,7 +33,7 @@ import type { Signer } from "../git/signer.ts";
  * step's parameter picks what the step uses.
  */
 export interface AttemptServices {
-  /** Id of this worker, the same over restarts; it tells on which worker's disk a session's folders are. */
+  /** Id of this worker, the same over restarts; it says on which worker's disk a session's folders are. */
   readonly workerId: string;
   readonly database: Database;
   readonly vault: Vault;
@@ -45,7 +45,7 @@ export interface AttemptServices {
   /** The sessions' folders on this worker's disk. */
   readonly folders: SessionFolders;
   readonly mirrors: Mirrors;
-  /** What clones begin on. */
+  /** The bases of clones. */
   readonly checkouts: SharedCheckouts;
   /** Author of the commits that Offstage makes. */
   readonly author: Identity;
@@ -82,9 +82,9 @@ export interface AttemptServices {
   readonly limits: ResourceLimits;
   /** Patterns of models that the server allows. */
   readonly allowedModels: readonly string[];
-  /** What agents may ask of providers in addition to answers (OFFSTAGE_MODEL_ALLOW). */
+  /** Permitted requests of agents to providers in addition to answers (OFFSTAGE_MODEL_ALLOW). */
   readonly modelPermits: readonly string[];
-  /** Starts the sandboxes' gateways, each in a process of its own. */
+  /** Starts the sandboxes' gateways, each in its own process. */
   readonly gateways: GatewayProcesses;
   /** The operator's prices, which go before the list prices. */
   readonly prices: Prices;
@@ -94,7 +94,7 @@ export interface AttemptServices {
   readonly socketDirectory: string;
   /** Whether the disk of the worker's folders has no room at all. */
   readonly diskIsFull: () => Promise<boolean>;
-  /** Whether a session's folders are on a disk of their own that has no room, which can be so while the worker's has. */
+  /** Whether a session's folders are on a separate disk that is full; the worker's own disk may have room meanwhile. */
   readonly ownDiskIsFull: (sessionId: string) => Promise<boolean>;
   /** Most bytes of one part of a checkpoint; 0: no checkpoints are taken. */
   readonly checkpointBytes: number;
@@ -107,7 +107,7 @@ export interface AttemptServices {
   readonly setupLimitMs: number;
   /** How long, in ms, a session is tried again that fails for a reason that passes by itself; 0: it fails at once. */
   readonly retryForMs: number;
-  /** What a harness that asks for permission is answered. */
+  /** The answer to a harness that asks for permission. */
   readonly permissions: "allow" | "deny";
 }
 
@@ -121,7 +121,7 @@ export interface Attempt {
   readonly registries: readonly OpenedRegistry[];
   /** Masks the server's secrets and the session's. */
   readonly mask: Mask;
-  /** What looks like a secret and was found in the session's work so far: its diffs don't show it. */
+  /** Possible secrets found in the session's work so far: its diffs don't show them. */
   readonly found: Set<string>;
   /** Masks each line with the same. */
   readonly logger: Logger;

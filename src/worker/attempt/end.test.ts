@@ -12,7 +12,7 @@ const running = new AbortController().signal;
 
 test.each<[string, unknown, AbortSignal, string]>([
   ["a failed step", failed, running, "failed"],
-  ["an error that nobody foresaw", new TypeError("x is undefined"), running, "failed"],
+  ["an unexpected error", new TypeError("x is undefined"), running, "failed"],
   ["an object store that refuses for good", new ObjectStoreError("forbidden", false), running, "failed"],
   ["an object store that does not answer", away, running, "failed"],
   ["a database that can't be reached", refused, running, "database"],

@@ -27,8 +27,8 @@ export function isFailure(error: unknown, signal: AbortSignal): boolean {
 }
 
 /**
- * Says why an attempt ended. If several things happened at once, the first of the list counts.
- * @param error what ended it: whatever a step threw
+ * Returns why an attempt ended. If several things happened at once, the first of the list counts.
+ * @param error what a step threw
  * @param signal the attempt's own
  */
 export function endOf(error: unknown, signal: AbortSignal): AttemptEnd {

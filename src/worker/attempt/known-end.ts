@@ -4,8 +4,9 @@ import type { Attempt } from "./attempt.ts";
 import { endOf, type AttemptEnd } from "./end.ts";
 
 /**
- * Says why an attempt ended, as `endOf` does, and asks the database whether it still has the session before it counts as failed: a worker
- * that was frozen goes on for a moment with what is another's by now, and what breaks then is no failure of the session's.
+ * Returns why an attempt ended, as `endOf` does, and asks the database whether it still has the session before it
+ * counts as failed: a worker that was frozen goes on for a moment with a session that is another's by now, and its
+ * errors then are no failure of the session's.
  */
 export async function knownEnd(
   error: unknown,
@@ -17,7 +18,7 @@ export async function knownEnd(
   try {
     if (await isHeld(database, session)) return end;
   } catch (problem) {
-    // Whoever records the failure waits for the database, which refuses it then if the claim is lost.
+    // Recording the failure waits for the database, which refuses it if the claim is lost.
     logger.warn({ err: problem }, "could not ask whether the lease of a failed attempt was lost");
     return end;
   }

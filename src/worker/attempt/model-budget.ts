@@ -19,7 +19,7 @@ import { BudgetUsedUp } from "./stop-reasons.ts";
 /** Fewest output tokens that an answer may be limited to: a shorter one is of no use. */
 const leastOutput = 1_000;
 
-/** What a budget needs of the worker. */
+/** Services of the worker for model budgets. */
 export type BudgetServices = Pick<AttemptServices, "database" | "allowedModels" | "prices" | "models">;
 
 /** Admits a session's model requests, and records what they cost. */

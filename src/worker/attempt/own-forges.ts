@@ -5,9 +5,9 @@ import type { ClaimedSession } from "../../store/queue/claims.ts";
 import type { AttemptServices } from "./attempt.ts";
 
 /**
- * The services with the forges of the session's organization, and with a mask that knows the credentials of its connections. Before
- * each call of a forge the connections are looked at again, so that a token that was replaced while an agent worked is the one that
- * looks, pushes and opens the pull request. The mask learns of it at once, and keeps those before.
+ * The services with the forges of the session's organization, and with a mask that knows the credentials of its
+ * connections. Before each call of a forge the connections are read again, so that a token that was replaced while an
+ * agent worked is used to read, push and open the pull request. The mask learns of it at once, and keeps those before.
  */
 export async function withOwnForges<Services extends Pick<AttemptServices, "forgesOf" | "forgeOf" | "mask">>(
   services: Services,
@@ -26,7 +26,7 @@ export async function withOwnForges<Services extends Pick<AttemptServices, "forg
   };
 }
 
-/** What is said of the forge as it was at the attempt's beginning, and what is asked of it as it is by then: all of it. */
+/** All of a forge: facts as of the attempt's beginning, and calls by its current connection. */
 const members: Readonly<Record<keyof Forge, "said" | "asked">> = {
   kind: "said",
   id: "said",

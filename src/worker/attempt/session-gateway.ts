@@ -16,7 +16,7 @@ import { createModelBudget, labelOf, namedModels, usageEvent, type BudgetService
 import { untilReached } from "./until-stored.ts";
 import type { BudgetUsedUp } from "./stop-reasons.ts";
 
-/** What opening a gateway needs of the worker. */
+/** Services of the worker for opening a gateway. */
 export type GatewayServicesOfAttempt = BudgetServices &
   Pick<
     AttemptServices,

@@ -20,7 +20,7 @@ test.each([
   ["https://github.com/acme/app", "https://github.com/other/library", false],
   ["https://github.com/acme/app", "https://github.com/acme/group/library", false],
   ["https://github.com/acme/app", "https://github.com.example/acme/library", false],
-  // Nobody knows of these hosts that they ignore case.
+  // These hosts are not known to ignore case.
   ["https://plain.example/acme/app", "https://plain.example/acme/library", true],
   ["https://plain.example/acme/app", "https://plain.example/Acme/library", false],
   ["https://unknown.example/acme/app", "https://unknown.example/Acme/library", false],

@@ -8,10 +8,10 @@ import type { Attempt, AttemptServices } from "./attempt.ts";
 type Services = Pick<AttemptServices, "database" | "forgeOf" | "repositoryKeyOf">;
 
 /**
- * How the submodules of a session's repository are reached. Whoever may push to the repository writes `.gitmodules`, so an
- * address in it alone never makes the server use its credentials, a forge's token or its ssh keys: they are used only if the
- * submodule is connected to the organization, or has the repository's owner on the repository's forge. Any other submodule is
- * fetched as anybody could.
+ * How the submodules of a session's repository are reached. Anyone who may push to the repository can write
+ * `.gitmodules`, so an address in it alone never makes the server use its credentials, a forge's token or its ssh keys:
+ * they are used only if the submodule is connected to the organization, or has the repository's owner on the
+ * repository's forge. Any other submodule is fetched without credentials.
  * @param superproject the session's repository, also for submodules of submodules
  */
 export function submoduleAccess(
@@ -64,7 +64,7 @@ export function haveSameOwner(
   return isOneServer && one.path.includes("/") && ownerOf(one) === ownerOf(other);
 }
 
-/** By ssh only with the server's keys; otherwise by https, where an address by ssh of the same server leads too. */
+/** By ssh only with the server's keys; otherwise by https, also if the address is an ssh address of the same server. */
 function urlFor(address: RepositoryAddress, webUrl: string | null, keepsSsh: boolean): string {
   if (keepsSsh || !isSsh(address)) return address.cloneUrl;
   const origin = webUrl === null ? `https://${address.host?.replace(/:\d+$/u, "") ?? ""}` : new URL(webUrl).origin;

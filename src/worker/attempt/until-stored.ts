@@ -5,7 +5,10 @@ import type { Attempt } from "./attempt.ts";
 import { ClaimLost } from "./stop-reasons.ts";
 
 const retrying = { fromMs: 250, toMs: 2_000, jitter: 0.5 };
-/** For an attempt that is being ended, of which nobody says when its lease has run out, and for conflicts, which no wait need solve. */
+/**
+ * Bound for an attempt that is being ended, whose lease is no longer watched, and for conflicts, which waiting may not
+ * solve.
+ */
 const limitMs = 10_000;
 
 /**
@@ -38,7 +41,7 @@ export async function untilStored<T>(
 }
 
 /**
- * Asks the database again and again while it can't be reached, as long as the attempt goes on and whoever wants to know waits.
+ * Repeats a query while the database can't be reached, until the attempt ends or the caller gives up.
  * @throws the last error; any other at once
  */
 export async function untilReached<T>(

@@ -14,7 +14,7 @@ export interface AccountCheckOptions {
   readonly vault: Vault;
   readonly logger: Logger;
   readonly accounts: {
-    /** Where an account at an address belongs now; a text: nowhere, and why. */
+    /** Where an account at an address belongs now; a text if nowhere: the reason. */
     readonly placeOf: (organizationId: string, webUrl: string) => Promise<AccountPlace | string>;
     readonly check: (
       place: AccountPlace,
@@ -58,7 +58,10 @@ function accountChecks(options: AccountCheckOptions): DueChecks<DueAccount> {
   };
 }
 
-/** @returns null if the token goes nowhere: it can't be opened, or its forge's API is not where it was checked */
+/**
+ * @returns null if the token is not sent: it can't be decrypted, or its forge's API has another address than when it
+ * was checked
+ */
 async function checkOne(
   { accounts }: AccountCheckOptions,
   account: DueAccount,

@@ -12,7 +12,7 @@ import { removeSession } from "../clones/remove-session.ts";
 import type { SessionFolders } from "../disk/session-folders.ts";
 import type { Mirrors } from "../git/mirrors/mirrors.ts";
 
-/** What removing needs of the worker. */
+/** Services of the worker for removing sessions. */
 interface RemovalServices {
   readonly database: Database;
   readonly logger: Logger;

@@ -10,9 +10,9 @@ export interface DueChecks<Due> {
   /** Takes what is due, at most so many. */
   claim(limit: number): Promise<readonly Due[]>;
   check(due: Due, stopping: AbortSignal): Promise<void>;
-  /** Tells of a check that failed in itself, which hinders no other. */
+  /** Reports a check that failed unexpectedly; the others go on. */
   checkFailed(error: unknown, due: Due): void;
-  /** Tells that what is due could not be taken. */
+  /** Reports that due checks could not be claimed. */
   claimFailed(error: unknown): void;
 }
 

@@ -26,8 +26,8 @@ interface Place extends Omit<Housekeeping, "retention" | "hasRoom"> {
 }
 
 /**
- * Erases organizations that somebody asked to erase, and afterwards removes what this worker has of them on disk. A worker that was
- * away at the time does so when it is back.
+ * Erases organizations whose erasure was requested, then removes their data from this worker's disk. A worker that was
+ * offline at the time does so when it is back.
  */
 export function createErasures(place: Place): Service {
   const { database, logger } = place;
@@ -51,9 +51,9 @@ async function eraseOrganizations({ database, logger, objects }: Place, stopping
 }
 
 /**
- * Removes folders and recordings of sessions that are gone, and what is only kept to save time: checkouts and mirrors that no session
- * uses, and results of setups. Nobody can tell whose those were, and others' are made again when they are needed. A mirror that a
- * session uses goes when none does.
+ * Removes folders and recordings of sessions that are gone, and all caches: checkouts and mirrors that no session uses,
+ * and results of setups. Caches have no record of their organization; those of others are made again when needed. A
+ * mirror that a session uses is removed once no session does.
  */
 async function cleanDisk(place: Place, stopping: AbortSignal): Promise<void> {
   const { database, logger, folders, mirrors, recordingsDirectory, environmentsDirectory, markFile, untilOver } = place;

@@ -7,13 +7,15 @@ import { removeWorker, reportWorker, type ReportedWorker } from "../../store/que
 /** Well within the time after which a worker without a heartbeat does not count (`countedFor`). */
 const everyMs = 15_000;
 
-/** What a worker's heartbeat needs. */
+/** Dependencies of a worker's heartbeat. */
 export interface HeartbeatOptions {
   readonly database: Database;
   readonly logger: Logger;
   /** Id of the worker. */
   readonly id: string;
-  /** What the worker can do now, and how its machine is: a key may have been added since, or a program installed. */
+  /**
+   * The worker's current abilities, and its machine's state: a key may have been added since, or a program installed.
+   */
   readonly describe: () => Promise<Omit<ReportedWorker, "id">>;
   /** Milliseconds between two heartbeats, if they are not the usual 15,000. */
   readonly everyMs?: number;

@@ -36,7 +36,7 @@ import { pruneWorkspaces } from "./prune-workspaces.ts";
 const firstAfterMs = 5 * 60 * 1_000;
 const everyMs = 60 * 60 * 1_000;
 
-/** What housekeeping needs. */
+/** Dependencies of housekeeping. */
 export interface Housekeeping {
   readonly database: Database;
   readonly logger: Logger;

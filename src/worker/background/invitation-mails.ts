@@ -14,20 +14,23 @@ import type { Vault } from "../../store/secrets/vault.ts";
 import type { TellingOutcome } from "../../store/telling-outcome.ts";
 import { leaseMs, pollEveryMs, tellAgain } from "./tell-again.ts";
 
-/** What mailing invitations needs. */
+/** Dependencies for mailing invitations. */
 export interface InvitationMailOptions {
   readonly database: Database;
   readonly vault: Vault;
   readonly logger: Logger;
   readonly publicUrl: () => string;
   readonly mailer: Mailer;
-  /** How many mails it sends at once. None of them is to wait in the mailer, where its lease would run out. */
+  /** How many mails are sent at once: few enough that none waits in the mailer until its lease runs out. */
   readonly atOnce: number;
   /** How long a mail under way may take once the task is to stop, in ms. */
   readonly graceMs: number;
 }
 
-/** Makes the task that mails the links of invitations, each once, and again as notices are: with the same id, if nobody knows whether it was sent. */
+/**
+ * Makes the task that mails the links of invitations, each once. As with notices, a mail is repeated with the same id
+ * if it is not known whether it was sent.
+ */
 export function createInvitationMails(options: InvitationMailOptions): Service {
   const { database, logger, atOnce, graceMs } = options;
   return createClaimLoop<ClaimedInvitationMail>({
@@ -59,7 +62,7 @@ async function send(
   const written = invitationMail(language, { publicUrl: publicUrl(), token, expiresAt });
   const result = await mailer.send({ id, to: { name, address: email }, ...written, unsubscribeUrl: null }, hurry);
   if (result.status === "sent") return { status: "sent" };
-  // This server stops, and nobody answered: it is due again when its lease expires.
+  // This server stops before an answer came: the mail is due again when its lease expires.
   if (result.passing && hurry.aborted) return null;
   // A filter may say which address of the text it dislikes, and that one is a credential.
   const problem = result.words.replaceAll(token, "…");

@@ -18,7 +18,7 @@ import { postTo } from "./http-post.ts";
 import { createInvitationMails } from "./invitation-mails.ts";
 import { leaseMs, pollEveryMs, tellAgain } from "./tell-again.ts";
 
-/** What telling people needs. */
+/** Dependencies for notifying people. */
 export interface NoticeOptions {
   readonly database: Database;
   readonly vault: Vault;
@@ -34,7 +34,7 @@ export interface NoticeOptions {
   readonly proxies?: Proxies;
 }
 
-/** Mails under way, each on a connection of its own: none waits for another while its lease runs. */
+/** Mails under way, each on its own connection: none waits for another while its lease runs. */
 const mailsAtOnce = 2;
 /** With the two for notices these are three connections, which is what some mail services allow one sender. */
 const invitationsAtOnce = 1;
@@ -45,24 +45,30 @@ const timeLimitMs = 15_000;
 const ttlSeconds = 24 * 3_600;
 
 /**
- * Makes the task that tells people: it decides whom the newest changes concern, and sends to each by the channels that they chose. Each
- * delivery is sent once, and again only if nobody knows whether it was: with the same id, by which mail programs and browsers know it
- * again. Any number of workers may do it. If there is a mail server, it mails invitations, too.
+ * Makes the task that notifies people: it decides whom the newest changes concern, and sends to each by the channels
+ * that they chose. Each delivery is sent once, and repeated only if it is not known whether it was sent: with the same
+ * id, by which mail programs and browsers recognize it. Any number of workers may run it. If there is a mail server, it
+ * mails invitations, too.
  */
 export function createNotices(options: NoticeOptions): Service {
   const { database, logger, mail } = options;
   const channels: ReadonlySet<NoticeChannel> = new Set(mail === null ? ["push"] : ["push", "email"]);
   const mailer = mail === null ? null : createMailer(mail, { connections: mailsAtOnce });
-  // Its own connection: whoever invites somebody often waits for it, and neither is held up by the other.
+  // A separate mailer: a person who invites often waits for the mail, and notices and invitations must not delay each
+  // other.
   const invitationMailer = mail === null ? null : createMailer(mail, { connections: invitationsAtOnce });
-  const loopOf = (channel: NoticeChannel, atOnce: number, work: (notice: ClaimedNotice, hurry: AbortSignal) => Told) =>
+  const loopOf = (
+    channel: NoticeChannel,
+    atOnce: number,
+    work: (notice: ClaimedNotice, hurry: AbortSignal) => Delivered,
+  ) =>
     createClaimLoop<ClaimedNotice>({
       atOnce,
       everyMs: pollEveryMs,
       claim: (underWay) => claimNotices(database, channel, { limit: Math.min(4, atOnce - underWay.length), leaseMs }),
       async work(notice, hurry) {
         const outcome = await work(notice, hurry);
-        // This server stops, and nobody answered: the delivery is due again when its lease expires.
+        // This server stops before an answer came: the delivery is due again when its lease expires.
         if (outcome !== null) await finishNotice(database, notice, outcome);
       },
       graceMs: timeLimitMs,
@@ -114,8 +120,8 @@ export function createNotices(options: NoticeOptions): Service {
   return joinServices([closing, sending, decisions]);
 }
 
-/** What came of telling somebody; null: nobody knows. */
-type Told = Promise<TellingOutcome | null>;
+/** The outcome of a delivery; null if unknown. */
+type Delivered = Promise<TellingOutcome | null>;
 
 function wordsOf({ publicUrl }: NoticeOptions, { kind, data, sessionTitle }: ClaimedNotice): NoticeWords {
   return noticeWords(kind, data, { publicUrl: publicUrl(), sessionTitle });
@@ -127,7 +133,7 @@ async function write(
   notice: ClaimedNotice,
   words: NoticeWords,
   hurry: AbortSignal,
-): Told {
+): Delivered {
   if (mailer === null) return { status: "dead", problem: "this worker has no mail server" };
   if (notice.email === null) return { status: "dead", problem: "the person has no address any more" };
   const result = await mailer.send(
@@ -145,7 +151,7 @@ async function write(
   return result.passing ? tellAgain(notice, result.words, null) : { status: "dead", problem: result.words };
 }
 
-async function push(options: NoticeOptions, notice: ClaimedNotice, words: NoticeWords, hurry: AbortSignal): Told {
+async function push(options: NoticeOptions, notice: ClaimedNotice, words: NoticeWords, hurry: AbortSignal): Delivered {
   const { database, vault, privateHosts, proxies, pushKeys, publicUrl, mail } = options;
   const { id, subscription } = notice;
   if (subscription === null) return { status: "dead", problem: "the browser's subscription is gone" };
@@ -180,7 +186,7 @@ async function push(options: NoticeOptions, notice: ClaimedNotice, words: Notice
   return isPassing ? tellAgain(notice, error, retryAfterMs) : { status: "dead", problem: error };
 }
 
-/** Whom a push service writes to if something is wrong with what this installation sends. */
+/** The contact for a push service if something is wrong with this installation's messages. */
 function contactOf(mail: MailSettings | null, publicUrl: string): string {
   const address = mail === null ? undefined : /[^\s<>]+@[^\s<>]+/u.exec(mail.from)?.[0];
   return address === undefined ? publicUrl : `mailto:${address}`;

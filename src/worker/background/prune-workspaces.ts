@@ -35,7 +35,7 @@ export async function pruneWorkspaces(
       const isOver = isForgotten ? true : await whileEnded(database, name, days, () => folders.forget(name));
       // The folder of a replay has no session: another process may be using it.
       if (isOver === false || (isOver === null && !(await folders.isUntouchedFor(name, untouchedMs)))) continue;
-      // What was forgotten may be of a session that works here again since, in folders of the same name.
+      // Leftovers may be of a session that works here again since, in folders of the same name.
       await (isOver === true ? removeForgotten : removeSession)(services, sessionId);
       count += 1;
     } catch (error) {

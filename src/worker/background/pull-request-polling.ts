@@ -26,7 +26,7 @@ interface Asked {
   readonly address: RepositoryAddress;
 }
 
-/** What following pull requests needs. */
+/** Dependencies for following pull requests. */
 export interface PullRequestPollOptions {
   readonly database: Database;
   readonly logger: Logger;
@@ -50,8 +50,9 @@ export function createPullRequestPolling(options: PullRequestPollOptions): Servi
 }
 
 /**
- * One pass over the pull requests that are due, at most 20 open ones and 5 that were closed lately. A forge's error is logged. A host that does not answer holds nobody up: a
- * few hosts are asked at once, and one that took too long is left out for the rest of the pass.
+ * One pass over the pull requests that are due, at most 20 open ones and 5 that were closed lately. A forge's error is
+ * logged. A host that does not answer delays no other: a few hosts are asked at once, and one that took too long is
+ * skipped for the rest of the pass.
  * @param stopping ends the pass, and its request under way; pull requests that it leaves out are due in the next interval
  * @returns how many were due
  */
@@ -98,7 +99,7 @@ async function pollPullRequest(
   if (state !== "open") return closePullRequest(database, pullRequest, state);
   if (pullRequest.state === "closed") return reopenPullRequest(database, pullRequest);
   const isMoved = await moveToTarget(database, pullRequest, target);
-  // What was said before was of another target.
+  // The earlier answer was about another target.
   const asked = isMoved ? { ...pullRequest, mergeable: null, mergeableAsked: 0 } : pullRequest;
   await saveMergeable(database, asked, mergeable);
 }

@@ -13,13 +13,15 @@ import {
 import type { Templates } from "../../templates/templates.ts";
 import { expressionOf } from "../../store/automations/triggers.ts";
 
-/** Longest time between two looks at the schedules, in ms: a new one may tick before the time that the last look found. */
+/**
+ * Longest time between two polls of the schedules, in ms: a new one may tick before the time that the last poll found.
+ */
 const longestPauseMs = 5_000;
 const batch = 100;
 /** Schedules that are decided at once. */
 const concurrency = 4;
 
-/** What deciding the ticks of schedules needs. */
+/** Dependencies for deciding the ticks of schedules. */
 export interface ScheduleTickOptions {
   readonly database: Database;
   readonly logger: Logger;

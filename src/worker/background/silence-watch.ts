@@ -7,7 +7,7 @@ import { reviewSilences } from "../../store/automations/silences.ts";
 /** Time between two looks, in ms: short compared with the grace that a tick has. */
 const everyMs = 30_000;
 
-/** Makes the task that tells of automations that were expected to fire and did not. Any number of workers may have one. */
+/** Makes the task that reports automations that were expected to fire and did not. Any number of workers may run it. */
 export function createSilenceWatch({
   database,
   logger,

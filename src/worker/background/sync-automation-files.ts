@@ -38,16 +38,16 @@ import { listFolder, readText, type TreeFile } from "../git/mirrors/read-folder.
 
 /** Interval, in ms, of the poll that finds repositories that are due. */
 const pollMs = 5_000;
-/** How many repositories a worker looks at at once: one that is slow must not delay the others. */
+/** How many repositories a worker reads at once: a slow one must not delay the others. */
 const atOnce = 3;
-/** Time after which another worker may look at a repository whose worker says nothing any more, in ms. */
+/** Lease of a repository, in ms: after it another worker may read the repository if its worker is silent. */
 const defaultLeaseMs = 60_000;
 /** Bytes of a file's path, of which those of git may be as long as they like. */
 const longestPath = 300;
 /** Characters of a status' description; GitHub takes 140. */
 const longestDescription = 140;
 
-/** What the synchronisation of automations in files needs. */
+/** Dependencies of the synchronisation of automations in files. */
 export interface FileSyncs {
   readonly database: Database;
   readonly vault: Vault;
@@ -88,7 +88,7 @@ export function createFileSyncs(options: FileSyncs): Service {
 }
 
 /**
- * Looks at the files of a repository that is due. The branch's present head decides, whatever deliveries said of pushes.
+ * Reads the files of a repository that is due. The branch's present head decides, whatever deliveries said of pushes.
  * @returns false if none is due
  */
 export async function syncNext(options: FileSyncs, signal: AbortSignal): Promise<boolean> {
@@ -166,7 +166,7 @@ interface Head {
   readonly commit: string;
 }
 
-/** @throws SessionError repository_*; InvalidInputError if the branch is not there */
+/** @throws SessionError repository_*; InvalidInputError if the branch does not exist */
 async function headOf(mirror: Mirror, configured: string | null, signal: AbortSignal): Promise<Head> {
   const ref = configured === null ? "HEAD" : `refs/heads/${configured}`;
   const { defaultBranch, shaOf } = await askRemote(mirror, [ref], await remoteOptions(mirror, signal));
@@ -263,7 +263,10 @@ function pageOf({ filePages }: Forge, { cloneUrl }: RepositoryAddress, commit: s
   return `${cloneUrl.replace(/\.git$/u, "")}/${filePages}/${commit}/${encoded}`;
 }
 
-/** Says at the commit what became of the files, if there are any or were. The same once, however often it is looked at. */
+/**
+ * Reports the outcome of the files at the commit, if there are or were any. The same outcome once, however often they
+ * are read.
+ */
 async function queueCommitStatus(
   transaction: Queryable,
   { publicUrl }: FileSyncs,

@@ -16,7 +16,7 @@ import {
 } from "../../store/webhooks/deliveries.ts";
 import { postTo, type PostResult } from "./http-post.ts";
 
-/** What sending webhooks needs. */
+/** Dependencies for sending webhooks. */
 export interface WebhookSenderOptions {
   readonly database: Database;
   readonly vault: Vault;

@@ -5,7 +5,7 @@ import { changesIn } from "../disk/overlay.ts";
 import { readLayers } from "./layers.ts";
 import type { SharedCheckouts } from "./shared-checkouts.ts";
 
-/** What a clone's overlay has changed. */
+/** The changes in a clone's overlay. */
 export interface OverlayChanges {
   /** The commit that is checked out below the changes. */
   readonly commit: string;
@@ -13,7 +13,7 @@ export interface OverlayChanges {
   readonly list: Buffer;
 }
 
-/** Most entries that are looked at: with more it is quicker to have git look at all files. */
+/** Most entries that are read: with more it is quicker to have git read all files. */
 const mostEntries = 5_000;
 
 /**
@@ -39,7 +39,7 @@ export async function listChanges(checkouts: SharedCheckouts, clone: string): Pr
   }
 }
 
-/** What programs that stage a clone's files need to know of its changes, whose list is their stdin (stage-all.sh). */
+/** The variables about a clone's changes for programs that stage its files; the list is their stdin (stage-all.sh). */
 export function changesVariables(changes: OverlayChanges | null): Record<string, string> {
   return changes === null ? {} : { OFFSTAGE_CHECKOUT: changes.commit };
 }

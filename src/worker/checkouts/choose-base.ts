@@ -14,18 +14,18 @@ import {
   type SharedCheckouts,
 } from "./shared-checkouts.ts";
 
-/** What a clone begins on. */
+/** The base of a clone. */
 export interface Base {
   readonly checkout: SharedCheckout;
-  /** What the clone's commit has differently: no files, if the checkout is of that commit. */
+  /** The difference of the clone's commit: no files, if the checkout is of that commit. */
   readonly difference: Difference;
 }
 
 /**
  * Chooses what a clone begins on, and keeps it from being removed while `work` runs: the checkout of its commit, or the one that was
  * used last of those of other commits of its mirror, if little differs. Otherwise the checkout is made.
- * @param contents fetches contents of files in LFS, knowing whether the commit has some (null: that is not known). If it says why they
- *   can't be had, the clone begins on nothing: a checkout has contents, and no pointers
+ * @param contents fetches contents of files in LFS, knowing whether the commit has some (null: that is not known). If
+ *   it returns why they can't be fetched, the clone begins on nothing: a checkout has contents, and no pointers
  * @param work gets null if there is none
  * @throws SessionError resources_exhausted
  */
@@ -60,7 +60,7 @@ async function nearestOf(
   sha: string,
 ): Promise<{ readonly name: string; readonly difference: Difference } | null> {
   const all = (await checkoutNames(checkouts)).filter((each) => each.startsWith(`${family}-`));
-  // Nobody begins on one that a loss of power may have broken.
+  // No clone begins on one that a loss of power may have broken.
   const known = await Promise.all(all.map((each) => readSharedCheckout(checkouts, each)));
   const names = known.flatMap((checkout) => (checkout === null ? [] : [checkout.name]));
   const exact = nameOf(family, sha);

@@ -3,11 +3,11 @@ import { formatOf } from "../git/object-format.ts";
 import { indexEntries, ownerAt, sealIndex } from "./index-entries.ts";
 
 /**
- * Copies git's index, with another owner of all files. git compares a file's owner, like its times and its number, with what the index
- * says of it, and would take each for one that may have changed: it would read them all.
+ * Copies git's index, with another owner of all files. git compares a file's owner, times and inode number with the
+ * index, and would otherwise read every file as possibly changed.
  * @param from an index that git wrote for the server's user
  * @param sha name of an object of the repository
- * @throws Error if it has another form than versions 2 and 3, which git writes unless it is told otherwise
+ * @throws Error if it has another form than versions 2 and 3, which git writes unless configured otherwise
  */
 export async function copyIndex(
   from: string,

@@ -9,7 +9,7 @@ import { settleFiles } from "./settle-index.ts";
 interface DifferentFile {
   /** Its bytes as Latin-1, since names need be no UTF-8. */
   readonly path: string;
-  /** Mode in the second commit; `000000` if it is not there. */
+  /** Mode in the second commit; `000000` if it has no such file. */
   readonly mode: string;
   /** Name of its object there. */
   readonly object: string;
@@ -68,7 +68,7 @@ export function changesSubmodules({ files }: Difference): boolean {
   return files.some(({ mode }) => mode === submodule);
 }
 
-/** What writing a difference takes of the disk. @param mirror path of it */
+/** The disk space for writing a difference. @param mirror path of it */
 export async function differenceSize(
   mirror: string,
   { files }: Difference,
@@ -85,7 +85,7 @@ export async function differenceSize(
 
 /**
  * Brings a clone from the commit that is checked out to another one, in files and index. What is written belongs to the server's user.
- * @param clone path of it, which no agent has seen yet; it may belong to somebody else
+ * @param clone its path; no agent has seen it yet, and it may belong to another user
  * @param options.fileBytes as of `GitOptions`
  */
 export async function writeDifference(
@@ -97,7 +97,7 @@ export async function writeDifference(
   await mustGit(["read-tree", "--reset", "-u", from, to], { ...options, cwd: clone, mayBeOthers: true });
 }
 
-/** Lets a clone's index say of the files of a difference what the file system says: by now they have another owner. */
+/** Refreshes a clone's index for the files of a difference, which have another owner by now. */
 export function refreshDifference(clone: string, { files }: Difference, sparse: readonly string[]): Promise<void> {
   return settleFiles(
     clone,

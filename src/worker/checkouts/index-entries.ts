@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { setImmediate as pause } from "node:timers/promises";
 import type { ObjectFormat } from "../git/object-format.ts";
 
-// The form of git's index (gitformat-index(5)), in versions 2 and 3: those that git writes unless it is told otherwise.
+// The form of git's index (gitformat-index(5)), in versions 2 and 3: those that git writes unless configured otherwise.
 
 /** Offsets in an entry: ten numbers of 32 bits, the object's name, and the flags. */
 const at = { ctime: 0, mtime: 8, dev: 16, ino: 20, uid: 28, gid: 32, size: 36, object: 40 } as const;

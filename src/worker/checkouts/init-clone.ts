@@ -9,7 +9,7 @@ import { setSparse } from "../git/sparse-checkout.ts";
  * Makes the repository of a clone that borrows its objects from a mirror (git alternates). Nothing is checked out yet.
  * @param mirror path of the mirror
  * @param folder of the clone, which is made
- * @param clone.url of the remote `origin`, which nobody can reach from the clone
+ * @param clone.url of the remote `origin`, which can't be reached from the clone
  * @param clone.sha a commit of the mirror
  * @param clone.sparse folders that it will have; everything, if empty
  * @param clone.branch the branch that it will be on

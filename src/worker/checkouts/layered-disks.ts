@@ -7,7 +7,7 @@ import { openWorkspace, type LayerServices } from "./layers.ts";
 
 /** Most time in which a checkout that is gone is made again, in ms. */
 const openLimitMs = 30 * 60_000;
-/** What the names of the folders of replays begin with: a replay is a process of its own, separate from the server's. */
+/** Prefix of the names of replays' folders: a replay is a separate process, not the server's. */
 const replayPrefix = "replay-";
 
 /** Sessions' disks whose workspaces may be overlays. */
@@ -33,7 +33,7 @@ export function createLayeredDisks(
   const closing = new Map<string, Promise<void>>();
 
   async function closeDisk(sessionId: string, folder: string): Promise<void> {
-    // What a process still looks into stays mounted until the session's next end, or the server's.
+    // A folder in use by a process stays mounted until the session's next end, or the server's.
     if (await unmountOverlays(folder, { lazily: false })) await disks.close(sessionId, folder);
   }
 
@@ -52,7 +52,8 @@ export function createLayeredDisks(
       await disks.open(sessionId, folder);
     },
     openWorkspace: (_sessionId, folder) => openWorkspace(services, folder, AbortSignal.timeout(openLimitMs)),
-    // Nobody waits for it: with an overlay the kernel writes out the whole file system that the folders are on, which may take seconds.
+    // Not awaited: with an overlay the kernel writes out the whole file system that the folders are on, which may take
+    // seconds.
     async close(sessionId, folder) {
       await closing.get(sessionId);
       const closed = closeDisk(sessionId, folder)

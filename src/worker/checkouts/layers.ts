@@ -73,7 +73,7 @@ export async function layersInUse({ sessions }: Pick<SharedCheckouts, "sessions"
   return new Set(layers.flatMap((each) => each ?? []).map(({ name }) => name));
 }
 
-/** What opening a workspace again needs. */
+/** Dependencies for opening a workspace again. */
 export interface LayerServices {
   readonly checkouts: SharedCheckouts;
   /** Folder of the mirrors, from which checkouts are made again. */
@@ -85,7 +85,7 @@ export interface LayerServices {
 /**
  * Mounts a place's workspace again, if it is an overlay and is not mounted: after a restart of the machine, for example. A checkout that
  * is gone is made again from its mirror, equal to what it was.
- * @returns false if that can't be had any more: the workspace is then lost
+ * @returns false if that is not possible any more: the workspace is then lost
  */
 export async function openWorkspace(services: LayerServices, place: string, signal: AbortSignal): Promise<boolean> {
   const { checkouts, sandbox } = services;
@@ -97,7 +97,7 @@ export async function openWorkspace(services: LayerServices, place: string, sign
     layers.map(async ({ name }) => (await readSharedCheckout(checkouts, name)) !== null),
   );
   if (isMounted && isThere.every(Boolean)) return true;
-  // Somebody removed a checkout by hand: what is mounted shows nothing of it any more.
+  // A checkout was removed by hand: the mount no longer shows its files.
   if (isMounted && !(await unmountOverlays(workspace, { lazily: false }))) return false;
   return whileAllUsed(services, layers, async () => {
     for (const layer of layers) if (!(await hasCheckout(services, layer, signal))) return false;

@@ -20,7 +20,7 @@ import {
 /** Prefix of the folder in which a checkout is made. */
 export const unfinishedPrefix = ".new-";
 
-/** Where and within which bounds a checkout is made. */
+/** Folder and bounds for making a checkout. */
 export interface CheckoutMaking {
   readonly checkouts: SharedCheckouts;
   /** Path of the mirror, which has the commit. */
@@ -49,7 +49,7 @@ export async function ensureCheckout(
     signal.throwIfAborted();
   }
   const made = makeCheckout(making, name, source);
-  // Whoever waits makes it if this fails: it may have been cancelled.
+  // A caller that waits makes it if this fails: this one may have been cancelled.
   checkouts.making.set(
     name,
     made.catch(() => undefined),
@@ -61,7 +61,7 @@ export async function ensureCheckout(
   }
 }
 
-/** Made in a temporary folder and renamed: whoever is killed, it is there whole or not at all. */
+/** Made in a temporary folder and renamed, so that after a kill it is there whole or not at all. */
 async function makeCheckout(
   { checkouts, mirror, bounds, signal }: CheckoutMaking,
   name: string,

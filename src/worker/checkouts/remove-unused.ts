@@ -34,7 +34,7 @@ export async function removeUnusedCheckouts(
   const known: { name: string; bytes: number; usedMs: number }[] = [];
   for (const name of await checkoutNames(checkouts)) {
     const checkout = await readSharedCheckout(checkouts, name);
-    // Nobody begins on one that a loss of power may have broken.
+    // No clone begins on one that a loss of power may have broken.
     known.push({ name, bytes: checkout?.bytes ?? 0, usedMs: checkout === null ? 0 : await usedAtMs(directory, name) });
   }
   let total = known.reduce((sum, { bytes }) => sum + bytes, 0);

@@ -9,10 +9,10 @@ import { indexEntries, sealIndex, statAt } from "./index-entries.ts";
 const olderMs = 10_000;
 
 /**
- * Lets the index of a fresh clone take those files for unchanged that git would store otherwise than their commit has them: they were
- * committed against the attributes, such as with other line ends, or outside of LFS. Nobody has changed them, and a later
- * `git add --all` would.
- * @param clone no agent has seen it yet; it may belong to somebody else
+ * Marks those files as unchanged in the index of a fresh clone that git would store otherwise than their commit has
+ * them: they were committed against the attributes, such as with other line ends, or outside of LFS. They are
+ * unchanged, but a later `git add --all` would change them.
+ * @param clone no agent has seen it yet; it may belong to another user
  */
 export async function settleDiffering(clone: Pick<GitOptions, "cwd" | "signal">): Promise<void> {
   const options = { ...clone, mayBeOthers: true };
@@ -25,8 +25,8 @@ export async function settleDiffering(clone: Pick<GitOptions, "cwd" | "signal">)
 }
 
 /**
- * Lets the index of a fresh clone say of files what the file system says by now, since they have another owner. git itself would take
- * their contents in once more, which is another one for what `settleDiffering` has.
+ * Refreshes the index of a fresh clone for files that have another owner by now. git itself would store their contents
+ * again, which differ for those of `settleDiffering`.
  * @param clone path of it
  * @param paths of files that are as the index has them, as bytes in Latin-1
  */

@@ -11,10 +11,11 @@ import { createFolderLock, type FolderLock } from "../git/mirrors/folder-lock.ts
 import { filterCommand } from "../git/lfs/lfs.ts";
 import { chooseWay, type ChosenWay, type Way } from "./ways.ts";
 
-// A shared checkout is a commit of a mirror, checked out once on this worker, with a repository around it: what a clone is before its
-// session has done anything. Clones begin on it, and nobody writes to it. No code of the repository runs while git makes it.
+// A shared checkout is a commit of a mirror, checked out once on this worker, with a repository around it: what a clone
+// is before its session has done anything. Clones begin on it, and it is never written to. No code of the repository
+// runs while git makes it.
 
-/** What is checked out: equal ones have equal files. */
+/** The source of a checkout: equal ones have equal files. */
 export interface CheckoutSource {
   /** Name of the mirror's folder. */
   readonly mirror: string;
@@ -46,7 +47,7 @@ export interface SharedCheckouts {
   readonly directory: string;
   /** Folder of the sessions' folders, whose workspaces may be laid on them. */
   readonly sessions: string;
-  /** Keeps one from being removed between being chosen and being mounted. */
+  /** Prevents the removal of one between its choice and its mount. */
   readonly use: FolderLock;
   /** How clones get their files here. It is tried once. */
   way(): Promise<ChosenWay>;
@@ -90,14 +91,14 @@ export function createSharedCheckouts(options: {
 export const recordFile = "checkout.json";
 /** File that is there once the checkout is on the disk. */
 const durableMark = "durable";
-/** File whose modification time tells when a checkout was last used. */
+/** File whose modification time is that of a checkout's last use. */
 export const checkoutUsedMark = "used";
 /** Raised if what is made differs from what earlier versions made of the same. */
 const form = 1;
 
 /**
- * Name of the checkouts that differ by their commit alone. What git is told to run by their settings is in it, so that a new version
- * of Offstage makes its own.
+ * Name of the checkouts that differ by their commit alone. It includes what git runs by their settings, so that a new
+ * version of Offstage makes its own.
  */
 export function checkoutFamilyOf({ url, directory, sparse }: CheckoutSource, mirrorPath: string): string {
   const parts = [form, basename(mirrorPath), url, directory, [...sparse].toSorted(), filterCommand(mirrorPath)];

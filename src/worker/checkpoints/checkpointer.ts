@@ -39,7 +39,7 @@ export interface Checkpointer {
    *   attempt's signal if it has aborted. Other failures are logged, and noticed on the session once
    */
   take(): Promise<boolean>;
-  /** What the last checkpoint has of the session's files and commits, as a digest; null if the last try stored none. */
+  /** A digest of the session's files and commits in the last checkpoint; null if the last try stored none. */
   work(): string | null;
   /**
    * Stops, then takes one more checkpoint of an attempt that `error` ended, for the worker that continues. None is taken if the
@@ -67,7 +67,7 @@ export function createCheckpointer(attempt: Attempt, services: CheckpointService
   let isStored = false;
   let noticed = false;
   /** Names of contents in LFS for which a notice said that they are too large. */
-  const told = new Set<string>();
+  const reported = new Set<string>();
   let noticesOfLfs = 0;
   let failures = 0;
   let storeFailedAt = Number.NEGATIVE_INFINITY;
@@ -103,7 +103,7 @@ export function createCheckpointer(attempt: Attempt, services: CheckpointService
       if (!isFailure(error, signal)) throw error;
       logger.warn({ err: error }, "could not take a checkpoint of a session");
       const isStore = error instanceof ObjectStoreError;
-      // What an agent left there (a git filter that never ends) would delay every checkpoint. An object store recovers.
+      // An agent's leftovers (a git filter that never ends) would delay every checkpoint. An object store recovers.
       if (isStore) storeFailedAt = performance.now();
       else failures = overtime.aborted ? failureLimit : failures + 1;
       await noticeOnce(error, overtime.aborted && !isStore);
@@ -114,9 +114,9 @@ export function createCheckpointer(attempt: Attempt, services: CheckpointService
   /** Whether a checkpoint has everything; says what it does not, at once: when the worker is dead, it is too late. */
   async function isWhole({ repositories }: Last): Promise<boolean> {
     const missing = repositories.flatMap(({ tooLarge }) => tooLarge);
-    const news = missing.filter(({ oid }) => !told.has(oid));
+    const news = missing.filter(({ oid }) => !reported.has(oid));
     const noticesLeft = mostNotices - noticesOfLfs;
-    for (const { oid } of news) told.add(oid);
+    for (const { oid } of news) reported.add(oid);
     if (news.length > 0 && noticesLeft > 0) {
       noticesOfLfs += 1;
       const bytes = news.reduce((sum, { size }) => sum + size, 0);

@@ -22,13 +22,13 @@ export interface KeptLfs {
 /** Pieces of one clone, above which everything is stored again in one. */
 const mostPieces = 16;
 
-/** What is to be stored of a clone's contents, and with what. */
+/** The contents of a clone to store, and the services for it. */
 export interface LfsRequest {
   /** Files in LFS of the work. */
   readonly files: readonly LfsFile[];
   /** The mirror's store. */
   readonly store: string;
-  /** What the last checkpoint has. */
+  /** The pieces of the last checkpoint. */
   readonly before: readonly LfsPiece[];
   /** Most bytes of the contents that the checkpoint has of this clone then. */
   readonly room: number;
@@ -111,7 +111,7 @@ async function writePiece(
       end = next;
       written.push({ oid: pointer.oid, size: pointer.size });
     };
-    // Another session has made the same content, and nobody has uploaded it yet.
+    // Another session has made the same content, and it is not uploaded yet.
     const shared = chosen.filter(({ oid }) => existsSync(lfsPath(store, oid)));
     for (const pointer of shared) {
       await append(pointer, createReadStream(lfsPath(store, pointer.oid)) as AsyncIterable<Buffer>);
@@ -125,7 +125,7 @@ async function writePiece(
   return written;
 }
 
-/** Writes a content after `start`. @returns where it ends; null if it is not what its pointer names */
+/** Writes a content after `start`. @returns where it ends; null if its hash is not its pointer's */
 async function appendChecked(
   piece: FileHandle,
   start: number,

@@ -13,7 +13,7 @@ import { sparseVariables } from "../git/sparse-checkout.ts";
 import { limitBytes } from "../sandboxed/byte-limit.ts";
 import { runCommand, type SandboxCommand, type SandboxFolders, type SandboxedRun } from "../sandboxed/run-command.ts";
 
-/** What the pieces of a checkpoint are made with. */
+/** The dependencies for making a checkpoint's pieces. */
 export interface PieceRun extends SandboxedRun {
   /** Most bytes of one piece. */
   readonly checkpointBytes: number;
@@ -21,7 +21,7 @@ export interface PieceRun extends SandboxedRun {
 
 const sizeLimit = ({ checkpointBytes }: PieceRun) => limitBytes(checkpointBytes, "OFFSTAGE_CHECKPOINT_MB");
 
-/** What a repository's checkpoint builds on. */
+/** The base of a repository's checkpoint. */
 export interface PackRequest {
   /**
    * Outside the clone: the mirror's path, and the object folder of the earlier checkpoints. `known` are the commits in them.
@@ -34,7 +34,7 @@ export interface PackRequest {
   readonly headSha: string;
   /** Folders that the clone was made with; everything, if omitted. */
   readonly sparse?: readonly string[];
-  /** What the clone's overlay has changed; null if it is a plain folder, or that is not known. */
+  /** The changes in the clone's overlay; null if it is a plain folder, or they are not known. */
   readonly changes: OverlayChanges | null;
   /** The session's commit in a join that the agent is to do by hand; null if there is none. */
   readonly ours: string | null;
@@ -134,7 +134,7 @@ export async function unpackArchive(
   await runCommand(run, folders, { command: "tar", arguments: parameters }, async (child) => {
     child.stdout.resume();
     await pipeline(content, createGunzip(), child.stdin).catch((error: NodeJS.ErrnoException) => {
-      // tar may end before it has read the padding; its exit code tells whether it failed.
+      // tar may end before it has read the padding; its exit code says whether it failed.
       if (error.code !== "EPIPE" && error.code !== "ECONNRESET" && error.code !== "ERR_STREAM_PREMATURE_CLOSE")
         throw error;
     });

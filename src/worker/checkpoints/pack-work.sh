@@ -57,7 +57,8 @@ if head="$(git rev-parse --verify --quiet HEAD)" && git merge-base "$head" "$OFF
     # With its time: git compares the contents of files that were changed within the second in which the index was written.
     cp -p "$own/index" "$scratch/index"
   else
-    # Nobody knows the state of the merge. In a clone of some folders its other files are nowhere else either: it has to begin again.
+    # The state of the merge is unknown. In a sparse clone its other files are nowhere else either: it has to begin
+    # again.
     going=
     [ -z "${OFFSTAGE_SPARSE:-}" ] || merging=
   fi
@@ -78,7 +79,7 @@ fi
 # shellcheck disable=SC2031 # here for all that follows
 export GIT_INDEX_FILE="$scratch/index" GIT_OBJECT_DIRECTORY="$scratch/objects"
 export GIT_ALTERNATE_OBJECT_DIRECTORIES="$objects:$OFFSTAGE_CHECKPOINTS:$OFFSTAGE_MIRROR"
-# Dates of its own would make another commit of the same state each time.
+# Current dates would make another commit of the same state each time.
 state=none
 if [ -n "$going" ]; then
   state="$(GIT_AUTHOR_DATE='@0 +0000' GIT_COMMITTER_DATE='@0 +0000' merge_state "$going")" || state=none

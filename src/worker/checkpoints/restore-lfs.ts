@@ -7,8 +7,8 @@ import { keepContents } from "../lfs/contents.ts";
 import type { SandboxedRun, SandboxFolders } from "../sandboxed/run-command.ts";
 
 /**
- * Puts the contents of a checkpoint's files in LFS where they are found when its files are checked out: those that the checkpoint
- * holds into the clone, and others from the server into the mirror's store.
+ * Puts the contents of a checkpoint's files in LFS where the checkout finds them: those that the checkpoint holds into
+ * the clone, others from the server into the mirror's store.
  * @param folders whose working directory is the clone
  * @param pieces the pieces with contents, of which none was read from yet
  * @returns why some of the files will be pointers, as a sentence; null if none will

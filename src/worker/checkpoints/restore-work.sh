@@ -62,7 +62,8 @@ if [ -n "$OFFSTAGE_STATE" ]; then
   name="$(git log -1 --format=%s "$OFFSTAGE_STATE" --)"
   git read-tree "$OFFSTAGE_STATE:0"
   for stage in 1 2 3; do put_stage "$stage"; done
-  # What the agent had not checked out has lost its mark: the commit with all files has it, and the folder has not.
+  # Files that the agent had not checked out have lost their mark: the commit with all files has them, and the folder
+  # does not.
   if is_sparse; then
     git ls-files --deleted -z | lines | LC_ALL=C comm -12 - "$kept" | names | git update-index --skip-worktree -z --stdin
   fi

@@ -30,7 +30,7 @@ export interface RestorableCheckpoint {
   readonly pending: readonly PendingRestore[];
 }
 
-/** What fetching a checkpoint, or taking one, needs of the worker; restoring one needs the mirrors and checkouts of its clones too. */
+/** Services of the worker for fetching or taking a checkpoint; restoring one needs the mirrors and checkouts of its clones too. */
 export type FetchCheckpointServices = Pick<
   AttemptServices,
   "database" | "vault" | "objects" | "metrics" | "folders" | "sandbox"
@@ -85,7 +85,7 @@ export async function fetchCheckpoint(
 }
 
 /**
- * Says on the session that its checkpoint can't be used, and counts that.
+ * Reports on the session, and counts, that its checkpoint can't be used.
  * @param error why
  * @throws the error itself if it may pass, or the reason of the attempt's signal: the checkpoint stays, and the next attempt
  *   tries again
@@ -106,7 +106,7 @@ export async function reportUnusable(
 }
 
 /**
- * Where the work so far comes from: from the checkpoint, wholly or but for contents of files in LFS, or from the remote alone.
+ * Source of the work so far: the checkpoint, the checkpoint without contents of files in LFS, or the remote alone.
  */
 export type RestoredFrom = "checkpoint" | "checkpoint without contents" | "remote";
 

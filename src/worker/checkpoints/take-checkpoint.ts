@@ -29,7 +29,7 @@ const longestChain = 16;
 /** The parts of a harness that its memory needs: its id, and the patterns of its files. */
 export type Harness = Pick<Provider, "id" | "statePaths">;
 
-/** What the last checkpoint stored, so that only changes are sent. */
+/** The content of the last checkpoint, so that only changes are sent. */
 export interface Last {
   repositories: readonly PackedRepository[];
   files: { readonly piece: string; readonly digest: string } | null;
@@ -44,7 +44,7 @@ interface PackedRepository {
   readonly tooLarge: readonly LfsFile[];
 }
 
-/** What taking checkpoints needs of the worker. */
+/** Services of the worker for taking checkpoints. */
 export type CheckpointServices = RestoreServices & Pick<AttemptServices, "providers" | "checkpointBytes">;
 
 /**

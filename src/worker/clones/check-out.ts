@@ -40,7 +40,7 @@ export interface MadeClone {
   readonly lfsProblem: string | null;
 }
 
-/** What making clones together needs. */
+/** Dependencies for making clones together. */
 interface Making {
   readonly services: CloneServices;
   /** The workspace is an empty folder. */
@@ -50,7 +50,7 @@ interface Making {
   readonly signal: AbortSignal;
 }
 
-/** What a clone begins on, if on anything: then only what differs is written. */
+/** The base of a clone, if it has one: then only the difference is written. */
 interface Planned {
   readonly order: CloneOrder;
   readonly base: Base | null;

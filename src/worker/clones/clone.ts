@@ -10,7 +10,7 @@ import type { CloneStart, RemoteRepository } from "../git/remote-repository.ts";
 /** A repository as the claim of its session has it. */
 export type SessionRepository = ClaimedSession["repositories"][number];
 
-/** Where clones are made, and within which bounds. */
+/** Folders and bounds for making clones. */
 export interface CloneServices {
   readonly folders: SessionFolders;
   readonly mirrors: Mirrors;

@@ -28,7 +28,7 @@ export function reportLines(progress: ReportProgress): (line: string) => void {
   };
 }
 
-/** What the remote had when it was asked. */
+/** The remote's heads when it was asked. */
 export interface Heads extends CloneStart {
   readonly branchSha: string | null;
   readonly trusted: TrustedCommit | null;
@@ -71,7 +71,7 @@ export interface Room {
   /** The session's folder, which is watched during a checkout. */
   readonly disk: string;
   readonly bounds: DiskBounds;
-  /** What is used already; each clone adds its own. */
+  /** The space in use; each clone adds its own. */
   readonly written: WrittenFiles;
 }
 
@@ -146,7 +146,9 @@ export async function trustedSince(
   return (await isWithin(recorded.sha, now.sha, { cwd: mirror.path, signal })) ? recorded : now;
 }
 
-/** Whether a session may have refs in a mirror: each is a file of its own, or in the list of packed ones (gitrepository-layout(5)). */
+/**
+ * Whether a session may have refs in a mirror: each is a file, or in the list of packed ones (gitrepository-layout(5)).
+ */
 async function mayHavePins(mirror: string, sessionId: string): Promise<boolean> {
   if (existsSync(join(mirror, "refs/offstage", sessionId))) return true;
   const packed = await readFile(join(mirror, "packed-refs"), "utf8").catch(() => "");

@@ -2,7 +2,10 @@ import type { Readable } from "node:stream";
 import { SessionError } from "../../domain/errors/errors.ts";
 import { git, type GitOptions } from "../git/git.ts";
 
-/** All of git's own, but for attributes in lines that it ignores, as it says: repositories have them since before it looked. */
+/**
+ * All of git's checks, except for attributes in overlong lines, which git ignores with a warning: repositories have
+ * such lines from before git checked.
+ */
 const checks = "--strict=gitattributesLineLength=ignore";
 
 /**

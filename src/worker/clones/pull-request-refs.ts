@@ -13,9 +13,9 @@ export interface FetchedPullRequest {
 }
 
 /**
- * Gives a new clone the commits of the pull request that its session is about, as `origin/pull/<number>`, and the branch that it is to be
- * merged into. Nothing of it is checked out: whoever may open a pull request wrote it. Not being there is no reason to fail: the agent is
- * told.
+ * Gives a new clone the commits of the pull request that its session is about, as `origin/pull/<number>`, and the
+ * branch that it is to be merged into. Nothing of it is checked out: anyone who may open a pull request wrote it. If it
+ * can't be fetched, the prompt says so instead of a failure.
  * @param folder of the clone, which no agent has had yet
  * @returns whether the clone got anything
  * @throws SessionError that passes by itself
@@ -47,7 +47,7 @@ export async function addPullRequest(
   }
 }
 
-/** The pull request as it was put into a session's clone; null: it is not there. */
+/** The pull request as it was put into a session's clone; null: it could not be fetched. */
 export async function pullRequestIn(
   { mirror, remote: { directory, pullRequest }, targetBranch }: Clone,
   sessionId: string,

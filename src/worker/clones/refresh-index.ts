@@ -8,10 +8,10 @@ import type { Clone } from "./clone.ts";
 const limitMs = 20_000;
 
 /**
- * Lets the indexes of a fresh clone and its submodules say of the files what the file system says by now: since the checkout they have
- * another owner, or are copies. git would take each for one that may have changed. It would read all of them at each `git status` until
- * one writes the index, which checkpoints never do. At a `git add --all` it would store all contents once more, since it can't mark
- * those of a read-only mirror as used: with 100,000 files that took 20 s and 500 MB, and this takes 1.4 s.
+ * Refreshes the indexes of a fresh clone and its submodules: since the checkout the files have another owner, or are
+ * copies, and git would take each for possibly changed. It would read all of them at each `git status` until one writes
+ * the index, which checkpoints never do. At a `git add --all` it would store all contents once more, since it can't
+ * mark those of a read-only mirror as used: with 100,000 files that took 20 s and 500 MB, and this takes 1.4 s.
  * @param folder of a clone that belongs to the sandbox's user, but that no agent has seen yet
  * Files that were committed against the attributes count as unchanged.
  * @param options.isCopied whether its files are copies; if not, and their owner is still the server's user, the rest is as it should be

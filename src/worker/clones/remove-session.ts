@@ -14,8 +14,8 @@ export async function removeSession(
 }
 
 /**
- * Removes what was forgotten of a session, and its pins in mirrors that nobody uses, unless it has folders again. Pins that stay are
- * removed with the maintenance of their mirrors.
+ * Removes leftovers of a session, and its pins in mirrors that are not in use, unless it has folders again. Pins that
+ * stay are removed with the maintenance of their mirrors.
  */
 export async function removeForgotten(
   { folders, mirrors }: Pick<CloneServices, "folders" | "mirrors">,

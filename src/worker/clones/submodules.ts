@@ -17,7 +17,7 @@ import { reportLines, type ReportProgress, type Room } from "./create-clone.ts";
 const mostSubmodules = 100;
 const deepest = 5;
 
-/** Where the submodules of one clone go, and how they are reached. */
+/** The folder of one clone's submodules, and how they are reached. */
 export interface SubmoduleRequest {
   /** Path of the session's clone, which no agent has seen yet. */
   readonly folder: string;
@@ -30,7 +30,7 @@ export interface SubmoduleRequest {
   readonly signal: AbortSignal;
 }
 
-/** A clone whose submodules are looked for. */
+/** A clone whose submodules are searched for. */
 interface Superproject {
   /** Its path in the session's clone; empty for that itself. */
   readonly path: string;
@@ -40,15 +40,15 @@ interface Superproject {
 }
 
 /**
- * Checks out the submodules of a fresh clone at their recorded commits, and theirs. Each is a repository of its own with no more
- * than that commit: it borrows nothing, so it needs no mirror later on.
- * @returns the first 100, also those that could not be had, with the reason; one more stands for the others
+ * Checks out the submodules of a fresh clone at their recorded commits, and theirs. Each is a separate repository with
+ * only that commit: it borrows nothing, so it needs no mirror later on.
+ * @returns the first 100, also those that could not be fetched, with the reason; one more stands for the others
  * @throws SessionError resources_exhausted if they do not fit on the session's disk; the reason of the signal
  */
 export async function addSubmodules(request: SubmoduleRequest): Promise<Submodule[]> {
   const { folder, headSha, remote, signal } = request;
   const found: Submodule[] = [];
-  /** Of those beyond the bound, which stand in no record: how many, and one of them. */
+  /** Of those beyond the bound, which are in no record: how many, and one of them. */
   let leftOut = 0;
   let first: Pick<Submodule, "path" | "sha"> | null = null;
   const left: Superproject[] = [{ path: "", url: remote.url, sha: headSha, depth: 1 }];
@@ -109,7 +109,8 @@ async function addSubmodule(
       await fetchCommit(mirror, sha, (text) => progress({ text: text.slice(0, 200) }), signal);
     } catch (error) {
       signal.throwIfAborted();
-      // What passes is waited for, but not on a host that the repository alone names: it could hold every session.
+      // A passing failure is waited for, but not on a host that only the repository names: it could block every
+      // session.
       if (!(error instanceof SessionError) || (error.passing && mirror.named)) throw error;
       return { url: access.url, problem: `${error.message} ${access.hint}`.trim() };
     }

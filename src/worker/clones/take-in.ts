@@ -5,7 +5,7 @@ import type { Collision } from "../git/join.ts";
 import { runCommand, type SandboxFolders } from "../sandboxed/run-command.ts";
 import { gitlinkFunctions } from "./each-gitlink.ts";
 
-/** What taking commits into a clone needs. */
+/** Dependencies for taking commits into a clone. */
 export interface TakeInServices {
   readonly sandbox: Sandbox;
   readonly limits: ResourceLimits;

@@ -15,8 +15,8 @@ import { findMacro } from "./macros.ts";
 import { unasked, type Asked, type ConversationServices } from "./occasion.ts";
 
 /**
- * Asks what has to be known before somebody's words are decided on: whether they are our own, whether their author may write, and which
- * automation they call.
+ * Asks what has to be known before a comment is decided: whether it is our own, whether its author has write access,
+ * and which automation it calls.
  * @throws UnavailableError if the forge does not answer
  */
 export async function askFirst(
@@ -49,7 +49,10 @@ export async function askFirst(
   return { ...unasked, isOwn, mayWrite, macro, place: where, thread };
 }
 
-/** What a comment on a pull request is on, of forges that don't say it when they deliver it. Without, it is taken up all the same. */
+/**
+ * The place of a comment on a pull request, for forges that don't deliver it. Without a place, the comment is taken up
+ * all the same.
+ */
 async function askPlace(
   services: ConversationServices,
   repository: RepositoryRecord,
@@ -63,7 +66,7 @@ async function askPlace(
   });
 }
 
-/** What was said before a comment, which its author may mean. Those of reviews are asked about when their review is taken up. */
+/** Earlier comments, which an author may refer to. Those of reviews are read when their review is taken up. */
 async function askThread(
   services: ConversationServices,
   repository: RepositoryRecord,
@@ -79,8 +82,9 @@ async function askThread(
 }
 
 /**
- * An App of GitHub is no collaborator, and its name can't be anybody else's: who allows it by name has vouched for it.
- * @returns null if the forge does not tell
+ * A GitHub App is not a collaborator, and no other account can have its name: an operator who allows it by name has
+ * vouched for it.
+ * @returns null if the forge does not say
  * @throws UnavailableError if the forge does not answer
  */
 async function askRights(

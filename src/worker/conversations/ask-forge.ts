@@ -11,14 +11,14 @@ export interface RestingHosts {
   leftMs(host: string): number;
   /**
    * The host did not answer. It rests longer with each further time, until it answers again.
-   * @param toldMs for how long it asked to be left alone, in ms; omitted: it named no time
+   * @param toldMs for how long it asked to wait, in ms; omitted: it named no time
    * @returns for how long it rests, in ms
    */
   failed(host: string, toldMs?: number): number;
   answered(host: string): void;
 }
 
-/** Rest of a host that named no time. One answer that is lost must not hold up what others ask for long. */
+/** Rest of a host that named no time. One lost answer must not delay other requests for long. */
 const rests = { fromMs: 1_000, toMs: 30_000, jitter: 0.2 };
 /** The longest rest of a host that named a time, in ms. */
 const longestRestMs = 3_600_000;
@@ -38,7 +38,7 @@ export function createRestingHosts(now: () => number = () => performance.now()):
   };
 }
 
-/** What asking a forge needs. */
+/** Dependencies for asking a forge. */
 export interface ForgeQuestions {
   readonly logger: Logger;
   readonly forgeOf: (address: RepositoryAddress, organizationId: string) => Promise<Forge>;
@@ -65,7 +65,7 @@ export async function askForge<Answer>(
   const address = parseRepositoryUrl(url);
   if (isAddressProblem(address)) return null;
   const name = address.host ?? address.path;
-  // Of each organization by itself: the limit that one's token has reached is no other's.
+  // For each organization separately: the limit that one's token has reached is no other's.
   const host = `${organizationId} ${name}`;
   const leftMs = resting.leftMs(host);
   if (leftMs > 0) throw new UnansweredError(`${name} did not answer a moment ago`, Math.ceil(leftMs / 1_000));

@@ -14,7 +14,7 @@ import { addMessageIn } from "../../store/sessions/sessions.ts";
 import { startMacro } from "./macros.ts";
 import type { ConversationServices, DecidedLocked, Occasion } from "./occasion.ts";
 
-/** What was carried out. */
+/** The effects that were carried out. */
 export interface CarriedOut {
   /** The sessions that have work now. */
   readonly changed: readonly string[];
@@ -142,8 +142,8 @@ async function carryOutOne(
 }
 
 /**
- * The person of the organization who asks on the forge: the one who connected the account that says it.
- * @returns null: nobody did, or several people have that account
+ * The member of the organization who asks on the forge: the one who connected the comment's account.
+ * @returns null: no member or several members connected that account
  */
 async function requesterOf(
   transaction: Queryable,
@@ -181,7 +181,7 @@ function titleOf(title: string, { number }: ConversationSubject): string {
 
 const longestKey = 400;
 
-/** Some keys of what is answered contain what somebody wrote: the beginning is as good, since of one thing nothing is said twice. */
+/** Some keys contain text that a person wrote: the beginning is enough, since one thing is answered at most once. */
 function keyOfAnswer(id: string | null, key: string): string {
   return `conversation:${id}:${key.slice(0, longestKey)}`;
 }

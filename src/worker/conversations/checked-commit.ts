@@ -6,8 +6,9 @@ import type { RepositoryRecord } from "../../store/repositories/repositories.ts"
 import { askForge, type ForgeQuestions } from "./ask-forge.ts";
 
 /**
- * What a check of a pull request is about: some forges check a merge of its branch with the target, which they made for that and nobody
- * has pushed. It counts for the commit that was merged, if that is what the session pushed last.
+ * Finds the commit that a check of a pull request is about: some forges check a merge of its branch with the target,
+ * which they made for that and which was never pushed. It counts for the commit that was merged, if that is what the
+ * session pushed last.
  * @returns the same happening if it is not so
  * @throws UnavailableError if the forge does not answer: the event is to be decided again
  */

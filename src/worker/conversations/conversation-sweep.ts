@@ -20,18 +20,18 @@ const everyMs = 1_000;
  */
 const atOnce = { all: 32, ofOrganization: 8, ofLane: 4 };
 const batch = 20;
-/** Pause of a conversation that could not be looked at, in ms. */
+/** Pause of a conversation that could not be read, in ms. */
 const pauseMs = 30_000;
 /** Pause of a conversation whose repository is not connected, in ms. */
 const disconnectedMs = 600_000;
 /** In so many ms is read what a review's comments are on, and in as many what they answer. */
 const notesMs = 30_000;
-/** Of so many checks the logs are read, in so many ms. */
+/** Most checks whose logs are read, and the time limit in ms. */
 const logs = { checks: 5, ms: 30_000 } as const;
 
 /**
- * Makes the task that starts what was gathered in conversations once it is due, and answers for runs that ended. It finds both in the
- * database, so whoever dies between skips nothing.
+ * Makes the task that starts what was gathered in conversations once it is due, and answers for runs that ended. It
+ * finds both in the database, so a worker that dies in between skips nothing.
  */
 export function createConversationSweep(services: ConversationServices): Service {
   const { database, logger } = services;
@@ -102,7 +102,7 @@ async function look(services: ConversationServices, id: string, stopping: AbortS
   await decideDue(services, found, repository, { logs: read, places, threads });
 }
 
-/** What comments are on that a review takes; those of which it can't be read are taken all the same. */
+/** The places of comments that a review takes; comments without a readable place are taken all the same. */
 function readPlaces(
   services: ConversationServices,
   repository: RepositoryRecord,
@@ -115,7 +115,7 @@ function readPlaces(
   });
 }
 
-/** What was said before comments that a review takes, in their threads. */
+/** Earlier comments in the threads of comments that a review takes. */
 function readThreads(
   services: ConversationServices,
   repository: RepositoryRecord,

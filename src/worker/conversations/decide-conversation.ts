@@ -34,10 +34,10 @@ import { askFirst, commitUrlOf } from "./ask-first.ts";
 import { carryOut } from "./carry-out.ts";
 
 /**
- * Decides what comes of an event in the conversation that it belongs to.
+ * Decides the effects of an event in its conversation.
  * @param repository the event's, which is connected
- * @param calling who calls Offstage by what, as the event's connection says
- * @returns null if it belongs to none
+ * @param calling the event's connection's mention and trusted bots
+ * @returns null if it has no conversation
  * @throws UnavailableError if the forge does not answer who may write: the event is to be decided again
  */
 export async function decideInConversation(
@@ -47,17 +47,17 @@ export async function decideInConversation(
   calling: Calling,
 ): Promise<Steered | null> {
   const services = { ...shared, limits: limitsWith(shared.limits, calling) };
-  const told = happeningIn(event);
-  if (told === null) return null;
+  const about = happeningIn(event);
+  if (about === null) return null;
   const { database } = services;
   const { organizationId } = event;
-  const place = await findPlace(database.pool, { organizationId, repositoryId: repository.id }, told.where);
+  const place = await findPlace(database.pool, { organizationId, repositoryId: repository.id }, about.where);
   if (place === null) {
-    await waitForPush(services, organizationId, repository, told.happening);
+    await waitForPush(services, organizationId, repository, about.happening);
     return null;
   }
-  await waitForPullRequest(services, place, told.happening);
-  const followed = await followState(services, place, repository, told.happening, event.postponed);
+  await waitForPullRequest(services, place, about.happening);
+  const followed = await followState(services, place, repository, about.happening, event.postponed);
   const happening = await ofPushedCommit(services, place, repository, followed);
   const answered = happening.type === "said" ? await askFirst(services, event, place, repository, happening) : unasked;
   const asked = { ...answered, commitUrl: await commitUrlOf(services, repository) };
@@ -81,7 +81,8 @@ async function waitForPush(
 }
 
 /**
- * Somebody may speak on a pull request before it is recorded: its forge's answer is late, or its worker died.
+ * A comment on a pull request may come before the pull request is recorded: its forge's answer is late, or its worker
+ * died.
  * @throws UnavailableError if that is about to be: the event is to be decided again
  */
 async function waitForPullRequest(
@@ -94,7 +95,7 @@ async function waitForPullRequest(
     throw new UnavailableError("the pull request is not recorded yet");
 }
 
-/** Looks after a conversation in which something is due, or a run has ended. */
+/** Processes a conversation in which something is due, or a run has ended. */
 export async function decideDue(
   services: ConversationServices,
   place: ConversationPlace,
@@ -156,15 +157,15 @@ function macroIn(happening: Happening, { mention }: Pick<ConversationLimits, "me
 
 /**
  * The automation that an event calls by its macro, whether or not it may; null: it calls none.
- * @param calling who calls Offstage by what, as the event's connection says
+ * @param calling the event's connection's mention and trusted bots
  */
 export async function calledAutomation(
   { database, limits }: Pick<ConversationServices, "database" | "limits">,
   event: ClaimedEvent,
   calling: Calling,
 ): Promise<string | null> {
-  const told = happeningIn(event);
-  const macro = told === null ? null : macroIn(told.happening, limitsWith(limits, calling));
+  const about = happeningIn(event);
+  const macro = about === null ? null : macroIn(about.happening, limitsWith(limits, calling));
   if (macro === null) return null;
   return (await getAutomation(database, event.organizationId, macro.toLowerCase()))?.id ?? null;
 }
@@ -231,7 +232,7 @@ async function lockWaitingRuns(
   return lockWaitingMessages(transaction, organizationId, sessionId, ids);
 }
 
-/** Read while the conversation is locked: what the forge tells from here on is decided after this. */
+/** Read while the conversation is locked: later deliveries are decided after this. */
 function endedSince(transaction: Queryable, event: ClaimedEvent): Promise<FailedCheck[]> {
   // The commit of the delivery: that of the happening may be another one, of which it is a merge.
   const { checks } = event.payload as unknown as ForgeEvent;

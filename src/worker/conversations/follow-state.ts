@@ -15,11 +15,12 @@ import { askForge, UnansweredError, type ForgeQuestions } from "./ask-forge.ts";
 const mostPostponed = 4;
 
 /**
- * What a delivery says of the end of a session's pull request counts at once, and not when it is next asked for. Deliveries come late and
- * in any order: whether it is closed or open again, its forge has to say. A merge is final.
+ * Records the end of a session's pull request as soon as a delivery reports it, without waiting for the next poll.
+ * Deliveries come late and in any order, so whether it is closed or open again is asked of the forge. A merge is final.
  * @param postponed how often the event was put off
  * @returns what happened in truth
- * @throws UnavailableError if the forge does not answer, or does not know yet of the merge that it told of: the event is to be decided again
+ * @throws UnavailableError if the forge does not answer, or its API does not know the delivered merge yet: the event
+ *   is to be decided again
  */
 export async function followState(
   services: ForgeQuestions & { readonly database: Database },
@@ -32,25 +33,26 @@ export async function followState(
   const { database } = services;
   const pullRequests = await beginReading(database, { organizationId, repositoryId, number });
   if (pullRequests.length === 0) return happening;
-  const told = happening.type === "ended" ? happening.state : "open";
+  const delivered = happening.type === "ended" ? happening.state : "open";
   const ask = () =>
     askForge(services, repository, (forge, address, signal) => forge.readPullRequest(address, number, signal));
-  const read = told === "merged" ? null : await ask();
-  const state = read?.state ?? told;
+  const read = delivered === "merged" ? null : await ask();
+  const state = read?.state ?? delivered;
   for (const pullRequest of pullRequests) {
     await (state === "open"
       ? reopenPullRequest(database, pullRequest)
       : closePullRequest(database, pullRequest, state));
-    if (state !== told) await readAgainSoon(database, pullRequest);
+    if (state !== delivered) await readAgainSoon(database, pullRequest);
   }
-  // GitLab says it of merge commits alone: without, nobody would know whose work is told of as pushed to the target, or checked there.
+  // GitLab names it only for merge commits: without it, later pushes to the target and checks there could not be
+  // matched to the session.
   if (state === "merged" && (happening.type !== "ended" || happening.mergeSha === undefined)) {
     const merged = read ?? (await ask());
     if (merged?.mergeSha !== undefined)
       await noteMerge(database, { organizationId, repositoryId }, number, merged.mergeSha);
-    // Without the commit, what is told of it would begin a new chain of runs.
+    // Without the commit, events about it would begin a new chain of runs.
     else if (merged !== null && merged.state !== "merged" && postponed < mostPostponed)
-      throw new UnansweredError("the forge told of a merge of which its API does not know yet");
+      throw new UnansweredError("the forge delivered a merge that its API does not know yet");
   }
   return state === "open" ? { type: "reopened" } : { type: "ended", state };
 }

@@ -8,7 +8,7 @@ import { expressionOf, type FireableTrigger } from "../../store/automations/trig
 import type { RepositoryRecord } from "../../store/repositories/repositories.ts";
 import type { Templates } from "../../templates/templates.ts";
 
-/** An automation that somebody called, with what its condition makes of the event. */
+/** An automation that a comment called, with the result of its condition for the event. */
 export interface CalledMacro {
   readonly fireable: FireableTrigger;
   readonly verdict: Verdict;
@@ -49,7 +49,7 @@ export async function findMacro(
 
 /**
  * Starts an automation that was called by its macro.
- * @returns why it starts nothing; null: it does. Its job tells the thread by itself, as of every run that ends.
+ * @returns why it starts nothing; null: it does. Its job reports to the thread, as every run that ends.
  */
 export async function startMacro(
   transaction: Queryable,

@@ -9,7 +9,7 @@ import type { Templates } from "../../templates/templates.ts";
 import type { ForgeQuestions } from "./ask-forge.ts";
 import type { CalledMacro } from "./macros.ts";
 
-/** What deciding about conversations needs. */
+/** Dependencies for deciding about conversations. */
 export interface ConversationServices extends ForgeQuestions {
   readonly database: Database;
   readonly templates: Templates;
@@ -20,17 +20,17 @@ export interface ConversationServices extends ForgeQuestions {
   readonly sandboxed: boolean;
 }
 
-/** What is asked outside of the transaction, since it takes time. */
+/** The forge's answers, which are read outside of the transaction, since that takes time. */
 export interface Asked extends Pick<ConversationFacts, "isOwn" | "mayWrite" | "logs" | "places" | "threads"> {
-  /** What the comment is on that is decided on, if its delivery does not say it. */
+  /** The place of the comment to decide, if its delivery does not have it. */
   readonly place: CommentPlace | null;
-  /** What was said before the comment that is decided on. */
+  /** Comments before the one to decide. */
   readonly thread: readonly Earlier[];
   readonly macro: CalledMacro | null;
   readonly commitUrl: (sha: string) => string | null;
 }
 
-/** What is known if nothing was asked. */
+/** The facts if the forge was not asked. */
 export const unasked = {
   isOwn: false,
   mayWrite: null,
@@ -42,7 +42,7 @@ export const unasked = {
   macro: null,
 } as const;
 
-/** What happened in which conversation. */
+/** A happening in a conversation. */
 export interface Occasion {
   readonly place: ConversationPlace;
   readonly repository: RepositoryRecord;
@@ -52,12 +52,12 @@ export interface Occasion {
   readonly event: ClaimedEvent | null;
 }
 
-/** What was decided while the conversation was locked. */
+/** The decision while the conversation was locked. */
 export interface DecidedLocked {
   readonly locked: LockedConversation;
   readonly decided: Decided;
-  /** By what it is known, however often it is told; null: by nothing. */
+  /** Its identity across deliveries; null: it has none. */
   readonly key: string | null;
-  /** What this very event came to before, if its worker died then. */
+  /** The earlier outcome of this event, if its worker died then. */
   readonly before: { readonly reason: string | null } | null;
 }

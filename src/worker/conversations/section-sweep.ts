@@ -19,7 +19,7 @@ import {
 import { findRepositories } from "../../store/repositories/repositories.ts";
 import { askForge, type ForgeQuestions } from "./ask-forge.ts";
 
-/** What keeping our section of pull requests' texts current needs. */
+/** Dependencies for keeping our section of pull requests' texts current. */
 export interface SectionServices extends ForgeQuestions {
   readonly database: Database;
   /** The web app's address, without a trailing slash. */
@@ -38,8 +38,8 @@ const trying: Backoff = { fromMs: 30_000, toMs: 3_600_000, jitter: 0.5 };
 const mostAttempts = 10;
 
 /**
- * Makes the task that keeps our section of pull requests' texts current. It finds what is due in the database, so whoever dies between
- * skips nothing.
+ * Makes the task that keeps our section of pull requests' texts current. It finds what is due in the database, so a
+ * worker that dies in between skips nothing.
  */
 export function createSectionSweep(services: SectionServices): Service {
   return createClaimLoop<DueSection>({
@@ -79,7 +79,7 @@ function failed({ logger }: SectionServices, error: unknown, { id: pullRequestId
 async function bringUpToDate(services: SectionServices, due: DueSection): Promise<void> {
   const { database, publicUrl, limits } = services;
   const [repository] = await findRepositories(database, due.organizationId, [due.repositoryId]);
-  // Disconnected, so nothing of it is asked or written.
+  // Disconnected, so nothing of it is read or written.
   if (repository === undefined) return settleSection(database.pool, due, null);
   const loop = await readLoop(database.pool, due);
   const text = sectionText({
@@ -94,7 +94,7 @@ async function bringUpToDate(services: SectionServices, due: DueSection): Promis
   try {
     await askForge(services, repository, async (forge, address, signal) => {
       if (!forge.opensPullRequests) return null;
-      // What is closed or merged stays as it was read then, whatever is recorded here.
+      // A closed or merged pull request keeps its text, whatever is recorded here.
       const edit = (body: string, state: string): string | null =>
         state === "open" ? withSection(body, text, longestBody) : null;
       return forge.editPullRequest(address, due.number, edit, signal);

@@ -9,7 +9,7 @@ import { sparseHas } from "../git/sparse-checkout.ts";
 /** The disk bounds of all of a session's folders together. */
 export type DiskBounds = Pick<ResourceLimits, "diskBytes" | "files">;
 
-/** What all repositories of a session write into its folders; `addCheckout` adds to it. */
+/** The sizes of all repositories' files in a session's folders; `addCheckout` adds to them. */
 export interface WrittenFiles {
   bytes: number;
   files: number;
@@ -21,7 +21,7 @@ const blockBytes = 4_096;
 const indexEntryBytes = 72;
 
 /**
- * Adds what a checkout of a commit would write, before anything is written: a few hundred bytes of git objects can stand for
+ * Adds what a checkout of a commit would write, before anything is written: a few hundred bytes of git objects can mean
  * any number of files. The listing stops at the bound, since it may be endless.
  * @param written what the session's other repositories write; this commit's sizes are added to it
  * @param mirror path of a repository that has the commit
@@ -64,7 +64,7 @@ function addEntry(written: WrittenFiles, entry: string, isThere: boolean): void 
   written.bytes += Number.isNaN(size) ? blockBytes : bytesOnDisk(size);
 }
 
-/** What a file of this size takes. */
+/** The space that a file of this size takes. */
 export function bytesOnDisk(size: number): number {
   return Math.ceil(size / blockBytes) * blockBytes;
 }

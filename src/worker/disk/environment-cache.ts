@@ -12,7 +12,7 @@ export interface Archives {
   readonly home: string;
 }
 
-/** What is recorded about a setup's result, in addition to its archives. */
+/** The record of a setup's result, in addition to its archives. */
 export interface SetupRecord {
   /** Paths of the folders in which the result was made: its files may contain them. */
   readonly originalPaths: SessionPaths;
@@ -35,8 +35,8 @@ export interface EnvironmentCache {
    */
   find(key: string, into: () => Promise<string>): Promise<(Archives & SetupRecord) | null>;
   /**
-   * Stores archives under the key, and removes the least recently used results beyond the size limit. Nobody may write to the
-   * archives afterwards. Failing to store is only logged: the setup then runs again the next time.
+   * Stores archives under the key, and removes the least recently used results beyond the size limit. The archives must
+   * not be written to afterwards. Failing to store is only logged: the setup then runs again the next time.
    */
   keep(key: string, result: Archives & SetupRecord, logger: Logger): Promise<void>;
 }

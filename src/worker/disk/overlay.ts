@@ -4,9 +4,9 @@ import { programText } from "../../programs/program-text.ts";
 import { mountsBelow } from "../../sandboxes/process/mounts.ts";
 import { runProgram } from "../../sandboxes/process/run-program.ts";
 
-// A workspace may be an overlay (https://docs.kernel.org/filesystems/overlayfs.html): layers that nobody writes to, and a folder beside
-// it for what is changed. It is mounted once on this machine, and bound into each sandbox of its session: two mounts with one folder
-// of changes would destroy it.
+// A workspace may be an overlay (https://docs.kernel.org/filesystems/overlayfs.html): read-only layers, and a folder
+// beside them for the changes. It is mounted once on this machine, and bound into each sandbox of its session: two
+// mounts with one folder of changes would destroy it.
 
 /** Folder of what was changed in the workspace of a place, which is the folder of a session or of one setup. */
 export function changesIn(place: string): string {

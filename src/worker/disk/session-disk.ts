@@ -6,20 +6,25 @@ import { messageOf, SessionError } from "../../domain/errors/errors.ts";
 import { runProgram } from "../../sandboxes/process/run-program.ts";
 import type { DiskBounds } from "./checkout-size.ts";
 
-/** Where sessions' folders are stored: on the data folder's file system, or each on a disk of its own, sized to its bounds. */
+/**
+ * Where sessions' folders are stored: on the data folder's file system, or each on its own disk, sized to its bounds.
+ */
 export interface SessionDisks {
   /** Makes an empty disk and mounts it at the folder, which exists and is empty. @throws SessionError sandbox_unavailable */
   make(sessionId: string, folder: string): Promise<void>;
   /** Mounts the session's disk at the folder, if it has one. @throws SessionError sandbox_unavailable */
   open(sessionId: string, folder: string): Promise<void>;
   /**
-   * Mounts the session's workspace in its folder, if it is a mount of its own. Its disk is open.
-   * @returns false if what was in it can't be had any more
+   * Mounts the session's workspace in its folder, if it is a separate mount. Its disk is open.
+   * @returns false if its contents are lost
    */
   openWorkspace(sessionId: string, folder: string): Promise<boolean>;
   /** Unmounts all of it until it is opened again. */
   close(sessionId: string, folder: string): Promise<void>;
-  /** Whether the disk that is mounted at the folder has no room for bytes or files; false if the session has none of its own. */
+  /**
+   * Whether the disk that is mounted at the folder has no room for bytes or files; false if the session has no separate
+   * disk.
+   */
   isFull(folder: string): Promise<boolean>;
   /** Unmounts and deletes it. @throws SessionError sandbox_unavailable if its image can't be deleted */
   remove(sessionId: string, folder: string): Promise<void>;
@@ -27,7 +32,7 @@ export interface SessionDisks {
 
 const nothing = (): Promise<void> => Promise.resolve();
 
-/** No disks of their own: the sizes of the folders are watched instead. */
+/** No separate disks: the sizes of the folders are watched instead. */
 export const watchedDisks: SessionDisks = {
   make: nothing,
   open: nothing,

@@ -15,7 +15,10 @@ export interface SessionPaths {
   readonly workspace: string;
   readonly home: string;
 }
-/** What one clone started from, in the record of a session's folders; without its folder's name in records of earlier versions. */
+/**
+ * The start of one clone, in the record of a session's folders; without its folder's name in records of earlier
+ * versions.
+ */
 export type StartRecord = CloneStart & { readonly directory?: string };
 
 /** Setups that were done, by the repository's folder in the workspace. `madeAt`: paths at which the result was made. */
@@ -25,7 +28,7 @@ type SetupRecord = Readonly<Record<string, { readonly madeAt: SessionPaths | nul
 export interface AnsweredRecord {
   /** Id of the message that it answered. */
   readonly message: string;
-  /** What it answered, with secrets masked. */
+  /** Its answer, with secrets masked. */
   readonly answer: string;
   /** Its last events, also masked, of which it is not known that the database has them. */
   readonly events: readonly NewEvent[];
@@ -37,7 +40,7 @@ export interface EarlyFolders {
   /** The folder that has the others. */
   readonly disk: string;
   readonly home: string;
-  /** Where the harness is started: empty, and never a session's workspace. */
+  /** Folder in which the harness is started: empty, and never a session's workspace. */
   readonly idle: string;
 }
 
@@ -66,7 +69,7 @@ export interface SessionFolders {
   removeEarly(early: EarlyFolders): Promise<void>;
   /** Whether a session has folders here, whose clones borrow from mirrors. */
   isKept(sessionId: string): boolean;
-  /** What its clones started from; null if its folders were not completed. */
+  /** The starts of its clones; null if its folders were not completed. */
   started(sessionId: string): Promise<StartRecord[] | null>;
   /**
    * Makes the workspace of folders that were completed ready for use. Without this it may be an empty folder, in which a mount belongs.
@@ -117,7 +120,7 @@ export interface SessionFolders {
    * not have reached the disk.
    */
   answered(sessionId: string): Promise<AnsweredRecord | null>;
-  /** Forgets it, before the folders change. */
+  /** Deletes it, before the folders change. */
   forgetAnswered(sessionId: string): Promise<void>;
   /** Further paths at which the session's folders must be visible. */
   aliases(sessionId: string): Promise<{ path: string; folder: string }[]>;
@@ -130,7 +133,7 @@ export interface SessionFolders {
    * once.
    */
   forget(sessionId: string): Promise<void>;
-  /** Deletes what was forgotten of the session, and nothing of the folders that it has since. */
+  /** Deletes leftovers of the session, and not the folders that it has since. */
   removeForgotten(sessionId: string): Promise<void>;
   /** Deletes the session's folders, forgotten or not. */
   remove(sessionId: string): Promise<void>;
@@ -174,7 +177,7 @@ export function createSessionFolders(
     await giveBack(folder);
   }
 
-  /** In one step, so that nobody who removes the folder can meet the next one of its name. */
+  /** In one step, so that removing the folder can never hit the next one of the same name. */
   async function setAside(sessionId: string): Promise<void> {
     if (existsSync(forgotten(sessionId))) await removeFolder(forgotten(sessionId));
     await disks.remove(sessionId, root(sessionId));

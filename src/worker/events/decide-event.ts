@@ -24,17 +24,17 @@ import { asTheServer, eventPlaceOf, type EventPlace, type PlaceServices } from "
 /** Pauses of an event that could not be decided for a reason that passes, in ms. */
 const pauses = { fromMs: 5_000, toMs: 300_000, jitter: 0.2 };
 
-/** What deciding events needs. */
+/** Dependencies for deciding events. */
 export interface EventDecisions extends TriggerDecisions, PlaceServices {
   /** The worker's id. */
   readonly worker: string;
-  /** What steers sessions; omitted: nothing does. */
+  /** The services of conversations; omitted: events steer no session. */
   readonly conversations?: ConversationServices;
 }
 
 /**
- * Decides what comes of an event: in the conversation that it belongs to, and by the triggers that listen to it. If that can't be known
- * for a reason that passes, the event is put off.
+ * Decides the effects of an event: in its conversation, and by the triggers that listen to it. If that fails for a
+ * passing reason, the event is put off.
  */
 export async function decideClaimed(options: EventDecisions, event: ClaimedEvent): Promise<void> {
   const { database, logger } = options;
@@ -53,8 +53,8 @@ export async function decideClaimed(options: EventDecisions, event: ClaimedEvent
 }
 
 /**
- * Keeps an event while it is decided: many slow conditions, or several questions to a slow forge, take longer than a worker has for it,
- * and all workers would decide it after each other, and none to its end.
+ * Renews the claim of an event while it is decided: many slow conditions, or several requests to a slow forge, take
+ * longer than a lease, and workers would decide it one after the other, and none to its end.
  */
 async function whileHeld(
   { database, logger, leaseMs = usualLeaseMs }: EventDecisions,
@@ -72,7 +72,7 @@ async function whileHeld(
     await work();
   } finally {
     clearInterval(timer);
-    // Who puts the event off has the last word on when it is due again.
+    // The caller may put the event off: no renewal may set its due time after that.
     await renewal;
   }
 }
@@ -95,9 +95,9 @@ async function decideHeld(options: EventDecisions, event: ClaimedEvent): Promise
     await decideEvent(database, event, decided, steered);
     return;
   }
-  const told = steered?.outcome === "fired" || decided === ownWords ? steered : null;
+  const outcome = steered?.outcome === "fired" || decided === ownWords ? steered : null;
   const nothing = { outcome: "filtered", reason: decided, sessionId: null, calledId: null } as const;
-  await decideEvent(database, event, [], told ?? nothing);
+  await decideEvent(database, event, [], outcome ?? nothing);
 }
 
 /**
@@ -128,7 +128,7 @@ function calledIn(
   return calledAutomation(conversations, event, place.calling);
 }
 
-/** What comes of an event in the conversation that it belongs to; null: it belongs to none. */
+/** The outcome of an event in its conversation; null: it has none. */
 async function steer(
   { conversations }: EventDecisions,
   event: ClaimedEvent,
@@ -137,7 +137,7 @@ async function steer(
   if (conversations === undefined) return null;
   if (place?.isAllowed === true && place.known !== null)
     return decideInConversation(conversations, event, place.known, place.calling);
-  // Who calls Offstage in a place in which it does not work is to find the reason.
+  // The reason for a person who calls Offstage in a place in which it does not work.
   const { mention } = limitsWith(conversations.limits, place?.calling ?? asTheServer);
   return isCalledBy(event, mention)
     ? { outcome: "filtered", reason: whyNotThere(place), sessionId: null, calledId: null }

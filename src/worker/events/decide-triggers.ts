@@ -29,7 +29,7 @@ const calledByMacro = "its automation was called by its macro";
 /** Triggers that are read and evaluated at once. */
 const triggersAtOnce = 500;
 
-/** What deciding about triggers needs. */
+/** Dependencies for deciding about triggers. */
 export interface TriggerDecisions {
   readonly database: Database;
   readonly logger: Logger;
@@ -39,8 +39,9 @@ export interface TriggerDecisions {
 }
 
 /**
- * Decides which of the triggers that listen to an event start a run. Of an automation's triggers the first decides whose condition holds,
- * whatever its policy then lets it do: one event starts one run of an automation at most, however often it is decided.
+ * Decides which of the triggers that listen to an event start a run. The first of an automation's triggers whose
+ * condition holds decides, whatever its policy then allows: one event starts one run of an automation at most, however
+ * often it is decided.
  * @param calledId the automation that is called by its macro, of which no trigger decides; null: none
  * @returns null if another worker has claimed the event meanwhile
  * @throws the first trigger's error, after the others were decided: the event is to be decided again
@@ -64,12 +65,12 @@ export async function decideAll(
     if (triggers.length < triggersAtOnce) break;
     if (!(await renewEvent(database, event, leaseMs))) return null;
   }
-  // The others have been decided, and a repetition changes nothing of them.
+  // The others have been decided, and a repetition does not change them.
   if (faults.length > 0) throw faults[0];
   return decisions;
 }
 
-/** Whether an event of this place is any business of a trigger. One of a file hears of the file's own repository alone. */
+/** Whether a trigger listens to an event of this place. One of a file listens only to the file's own repository. */
 function concerns({ trigger, fileRepositoryId = null }: FireableTrigger, place: EventPlace | null): boolean {
   if (fileRepositoryId !== null && place?.known?.id !== fileRepositoryId) return false;
   return listsRepository(trigger, place?.address ?? null) !== false;
@@ -142,7 +143,7 @@ async function decideOne(
   const repository =
     refusal === null && needsRepository ? await repositoryOf(options, event, place, isListed) : refusal;
   if (typeof repository === "string") {
-    // Of these the ledger has the event alone: with many listeners there would be as many rows for each event.
+    // For these the ledger has only the event: with many listeners there would be as many rows for each event.
     await noteVerdict(database.pool, fireable, verdict);
     return { ...decision, outcome: "filtered", reason: repository, isLast: false };
   }
@@ -152,7 +153,7 @@ async function decideOne(
     name: event.name,
     subject: event.subject,
     eventId: event.id,
-    // In what came of one first event each trigger fires once, and of what several connections tell.
+    // Among the consequences of one first event each trigger fires once, and once for an event of several connections.
     keys: [`root:${event.rootId ?? event.id}`, ...contentKeysOf(event)],
     automationKeys: automationKeysOf(event),
     connectionId: event.connectionId,
@@ -165,8 +166,8 @@ async function decideOne(
 }
 
 /**
- * The event's repository. One that is not connected is connected only for a trigger that lists it: else whoever may deliver an event
- * could choose what sessions work on.
+ * The event's repository. One that is not connected is connected only for a trigger that lists it: else a sender of
+ * events could choose what sessions work on.
  * @returns a reason if there is none to work on
  */
 async function repositoryOf(

@@ -17,24 +17,24 @@ import type { EventPlace } from "./event-place.ts";
 export const ownWords = "an Offstage wrote it";
 
 /**
- * Whether an event tells of what an Offstage said: by the id that the forge gave it, or by its mark, as of another Offstage's. No
- * automation hears of that: it could answer its own answer.
+ * Whether an event is about a comment of an Offstage: by the id that the forge gave it, or by its mark, as of another
+ * Offstage's. No automation gets it: it could answer its own answer.
  */
 export async function isOwnWords(database: Database, event: ClaimedEvent, place: EventPlace | null): Promise<boolean> {
   const { connectionId, organizationId, payload } = event;
-  const told = connectionId === null ? null : (payload as unknown as ForgeEvent);
-  const comment = told?.comment;
-  if (told === null || comment === undefined) return false;
+  const about = connectionId === null ? null : (payload as unknown as ForgeEvent);
+  const comment = about?.comment;
+  if (about === null || comment === undefined) return false;
   if (commentMarkKey(comment.body) !== null) return true;
   if (place === null || place.known === null) return false;
-  const idScopes = idScopesOf(told.pullRequest === undefined ? "issue" : "pullRequest", comment);
+  const idScopes = idScopesOf(about.pullRequest === undefined ? "issue" : "pullRequest", comment);
   const { id: commentId, body } = comment;
   return isOwnComment(database.pool, { organizationId, repositoryId: place.known.id, commentId, body, idScopes });
 }
 
 /**
- * Whether an event tells of the status by which an Offstage says what became of automations in files: of this one or of another, which
- * says it in the same way. GitLab shows a status as a pipeline of its own without its name: that is recognized by the commit and the outcome.
+ * Whether an event is about the status by which this or another Offstage reports the outcome of automations in files.
+ * GitLab delivers a status as a separate pipeline without its name: that is recognized by the commit and the outcome.
  */
 export async function isOwnStatus(database: Database, event: ClaimedEvent, place: EventPlace | null): Promise<boolean> {
   const { connectionId, name, payload } = event;
@@ -46,22 +46,22 @@ export async function isOwnStatus(database: Database, event: ClaimedEvent, place
   return (await outcomeOfFiles(database, place.known.id, checks.sha)) === name.slice("checks.".length);
 }
 
-/** Names of events by which a forge tells of what a session itself did, if the commit is the session's. */
+/** Names of events about a session's own actions, if the commit is the session's. */
 const ownDeeds: ReadonlySet<string> = new Set(["push", "pullRequest.opened", "pullRequest.updated"]);
 
 /** Names of events that follow from what a session did, if the commit is the session's: with those about its pull requests. */
 const consequences: ReadonlySet<string> = new Set(["push", "checks.failed", "checks.passed"]);
 
-/** What led to an event. */
+/** The origin of an event. */
 export interface EventOrigin extends Pick<ClaimedEvent, "causedBy" | "rootId" | "depth"> {
-  /** Whether it tells of what a session itself did, by its agent or its settings. */
+  /** Whether it is about a session's own action, by its agent or its settings. */
   readonly isOwnDeed: boolean;
 }
 
 /**
- * What led to an event: a forge tells of a session's own pushes, pull requests, labels and reviewers as of anybody's, and of what others
- * do about them: checks, labels, comments, reviews, a merge. What the session did never starts its own automation again; all of it
- * lengthens the chain that the session's run stands in, since a program may have done it as its answer.
+ * Finds the origin of an event: a forge delivers a session's own pushes, pull requests, labels and reviewers like any
+ * others, and what others do about them: checks, labels, comments, reviews, a merge. The session's own actions never
+ * start its automation again; all of them lengthen the chain of the session's run, since a program may have reacted.
  */
 export async function eventOriginOf(
   database: Database,
@@ -71,23 +71,23 @@ export async function eventOriginOf(
   const { connectionId, organizationId, name, payload, causedBy, rootId, depth } = event;
   const nothing = { causedBy, rootId, depth, isOwnDeed: false };
   if (connectionId === null || !(isAboutPullRequest(name) || consequences.has(name))) return nothing;
-  const told = payload as unknown as ForgeEvent;
-  // Checks of a merge that the forge made for them name the pull request, and a commit that nobody pushed.
-  const numbers = told.checks?.pullRequests ?? (told.pullRequest === undefined ? [] : [told.pullRequest.number]);
+  const about = payload as unknown as ForgeEvent;
+  // Checks of a merge that the forge made for them name the pull request, and a commit that was never pushed.
+  const numbers = about.checks?.pullRequests ?? (about.pullRequest === undefined ? [] : [about.pullRequest.number]);
   const repositoryId = place?.known?.id;
   const pullRequests = repositoryId === undefined || numbers.length === 0 ? null : { repositoryId, numbers };
   const sha = commitOf(payload);
-  const branch = told.push?.branch ?? told.checks?.branch ?? null;
+  const branch = about.push?.branch ?? about.checks?.branch ?? null;
   if (sha === null && pullRequests === null && branch === null) return nothing;
-  const along = (told.push?.commits ?? []).map((commit) => commit.sha).filter((each) => each !== sha);
+  const along = (about.push?.commits ?? []).map((commit) => commit.sha).filter((each) => each !== sha);
   const of = { sha, pullRequests, along, repositoryId: repositoryId ?? null, branch };
   const works = await findOwnWork(database, organizationId, of);
   const [work] = works;
   if (work === undefined) {
-    await waitForMerge(database, event, told, place);
+    await waitForMerge(database, event, about, place);
     return nothing;
   }
-  const deed = works.find((each) => (each.did === "commit" && ownDeeds.has(name)) || hasSet(each, name, told));
+  const deed = works.find((each) => (each.did === "commit" && ownDeeds.has(name)) || hasSet(each, name, about));
   // Checks, say, may start one run after the other, as often as a chain is long; of a deed each trigger fires once.
   const origin = { rootId: deed?.rootId ?? null, depth: work.depth + 1 };
   await noteOrigin(database, event, origin);
@@ -95,8 +95,9 @@ export async function eventOriginOf(
 }
 
 /**
- * Of a merge as one new commit, only what tells of the merge names that commit, and it may come after the push.
- * @throws UnavailableError if it may, once, and more often if the forge told of a merge and not as which commit: the event is to be decided again
+ * Of a merge as one new commit, only the merge's event names that commit, and it may come after the push.
+ * @throws UnavailableError if it may be a merge, once, and more often if the forge delivered a merge without its
+ *   commit: the event is to be decided again
  */
 async function waitForMerge(
   database: Database,
@@ -106,10 +107,10 @@ async function waitForMerge(
 ): Promise<void> {
   if (push === undefined || place === null || place.known === null) return;
   if (await mayBeMerged(database, { organizationId, repositoryId: place.known.id }, push.branch, postponed > 0))
-    throw new UnavailableError("it may be the merge of a pull request, of which the forge has not told yet");
+    throw new UnavailableError("it may be the merge of a pull request, which the forge has not delivered yet");
 }
 
-/** Whether an event tells of a label or reviewer that the settings of the session that opened the pull request name. */
+/** Whether an event is about a label or reviewer in the settings of the session that opened the pull request. */
 function hasSet({ did, settings }: OwnWork, name: string, { label, assignee }: ForgeEvent): boolean {
   if (did !== "open" || settings === null) return false;
   if (name === "pullRequest.labeled") return label !== undefined && isNamed(settings.labels, label);
@@ -124,8 +125,8 @@ function isNamed(names: readonly string[], name: string): boolean {
 }
 
 /**
- * The event of what a session did at its pull request, as triggers get it: a program opened or labelled it, also if it did so in the name
- * of the person whom the forge names.
+ * The event of a session's action at its pull request, as triggers get it: a program opened or labelled it, also if it
+ * did so in the name of the person whom the forge names.
  */
 export function asOfOffstage({ name, payload }: ClaimedEvent): ClaimedEvent["payload"] {
   const { actor, transition, pullRequest } = payload as unknown as Pick<ForgeEvent, "actor" | "transition"> & {
@@ -145,12 +146,12 @@ export function asOfOffstage({ name, payload }: ClaimedEvent): ClaimedEvent["pay
 
 /** The commit that an event is about; null if it is about none. */
 function commitOf(payload: ClaimedEvent["payload"]): string | null {
-  const told = payload as {
+  const about = payload as {
     readonly push?: { readonly after?: unknown };
     readonly pullRequest?: { readonly head?: { readonly sha?: unknown } };
     readonly checks?: { readonly sha?: unknown };
   };
-  const sha = told.push?.after ?? told.pullRequest?.head?.sha ?? told.checks?.sha;
+  const sha = about.push?.after ?? about.pullRequest?.head?.sha ?? about.checks?.sha;
   // The beginning of one, as Bitbucket Cloud has it, is longer than what could be another's by chance.
   return typeof sha === "string" && /^[0-9a-f]{12,64}$/u.test(sha) ? sha : null;
 }

@@ -8,7 +8,7 @@ import { allowedRepositories } from "../../store/people/organizations.ts";
 import { findRepositoryByKey, type RepositoryRecord } from "../../store/repositories/repositories.ts";
 import { readConnectionOfEvent } from "../../store/secrets/event-connections.ts";
 
-/** The repository that an event is about, as it was when the event was taken up. */
+/** The repository that an event is about, as it was when the event was claimed. */
 export interface EventPlace {
   readonly address: RepositoryAddress;
   readonly key: string;
@@ -19,7 +19,7 @@ export interface EventPlace {
   readonly calling: Calling;
 }
 
-/** What it takes to know an event's repository again. */
+/** Services for recognizing an event's repository. */
 export interface PlaceServices {
   readonly database: Database;
   /** A key that is equal for all addresses of one repository. */
@@ -40,12 +40,12 @@ export async function eventPlaceOf(
   return { address, key, isAllowed, known: await findRepositoryByKey(database, organizationId, key), calling };
 }
 
-/** Who calls Offstage by what if no connection says it. */
+/** The mention and trusted bots if no connection sets them. */
 export const asTheServer: Calling = { mention: null, allowedBots: null };
 
 /**
- * The address of the repository that an event is about, and who calls Offstage there by what; null if it is about none, or about one that
- * is not of the connection's forge, of which it can tell nothing.
+ * The address of the repository that an event is about, with the mention and trusted bots there; null if it is about
+ * none, or about one that is not of the connection's forge.
  */
 async function addressOf(
   database: Database,

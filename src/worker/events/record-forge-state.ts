@@ -7,7 +7,7 @@ import type { ClaimedEvent } from "../../store/automations/claimed-events.ts";
 import { noteCheck, noteMerge, noteReview } from "../../store/repositories/reported-state.ts";
 import type { EventPlace } from "./event-place.ts";
 
-/** What is read here of an event of a forge. */
+/** The fields read here of an event of a forge. */
 const reportedSchema = z.object({
   name: forgeEventSchema.shape.name,
   forge: forgeEventSchema.shape.forge.optional(),
@@ -19,7 +19,7 @@ const reportedSchema = z.object({
 /** Names of events of what a review says. */
 const aboutReviews: ReadonlySet<string> = new Set(["pullRequest.reviewSubmitted", "pullRequest.reviewDismissed"]);
 
-/** Keeps what a forge tells of checks and reviews of a session's pull request, for its page, and which commit it was merged as. */
+/** Stores delivered checks and reviews of a session's pull request, for its page, and which commit it was merged as. */
 export async function recordForgeState(
   database: Database,
   event: ClaimedEvent,
@@ -33,7 +33,7 @@ export async function recordForgeState(
     const outcome = name === "checks.failed" ? "failed" : "passed";
     const check = keyOf(checks, forge);
     const since = await checksToldSince(database.pool, event, checks.sha);
-    // One that was put off says no more how it stands if the check has ended again.
+    // The state in an event that was put off is outdated if the check has ended again.
     if (!since.some((each) => keyOf(each, forge) === check))
       await noteCheck(database, at, { sha: checks.sha, check, outcome });
   }
@@ -44,8 +44,9 @@ export async function recordForgeState(
 }
 
 /**
- * What tells a check from others of its commit, each time that it ends: its name. Only GitLab calls a pipeline by the jobs that failed, and
- * Gitea tells of a run by the status of one of its jobs first: the one is known by its number, the other by its address.
+ * The identity of a check among those of its commit, each time that it ends: its name. Only GitLab calls a pipeline by
+ * the jobs that failed, and Gitea delivers a run by the status of one of its jobs first: the one is known by its
+ * number, the other by its address.
  */
 function keyOf(
   { kind, id, name, url }: NonNullable<z.infer<typeof reportedSchema>["checks"]>,

@@ -22,13 +22,13 @@ export interface ExportedWork {
   /** Paths of submodules in which something was changed, which is not in the commits. */
   readonly changedSubmodules: readonly string[];
   /**
-   * Files that collide in a merge that is under way in the clone, and that nobody has resolved: perhaps none. Null if none is
+   * Files that collide in a merge that is under way in the clone, and are not resolved: perhaps none. Null if none is
    * under way. What the folder has beyond `headSha` is then not in this.
    */
   readonly unfinished: readonly string[] | null;
 }
 
-/** What taking work out of a sandbox needs. */
+/** Dependencies for taking work out of a sandbox. */
 export interface ExportServices {
   readonly checkouts: SharedCheckouts;
   readonly sandbox: Sandbox;

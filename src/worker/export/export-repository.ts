@@ -13,11 +13,11 @@ import { writePack } from "./write-pack.ts";
 export interface ExportedCommit {
   readonly sha: string;
   readonly subject: string;
-  /** Who made it: `offstage` for the commit of what the agent left uncommitted. */
+  /** Its maker: `offstage` for the commit of files that the agent left uncommitted. */
   readonly by: "agent" | "offstage";
 }
 
-/** What was taken out of one repository. */
+/** The work taken out of one repository. */
 interface ExportedRepository {
   /** The commit that counts; nothing of a merge that stays under way is in it. */
   readonly headSha: string;
@@ -28,7 +28,7 @@ interface ExportedRepository {
   /** Paths of submodules whose changes are not in it. */
   readonly changedSubmodules: string[];
   /**
-   * Files that collide in a merge that is under way and stays so, and that nobody has resolved: perhaps none. Null if none is
+   * Files that collide in a merge that is under way and stays so, and are not resolved: perhaps none. Null if none is
    * under way.
    */
   readonly unfinished: string[] | null;

@@ -67,10 +67,10 @@ if [ -n "$(under_way)" ]; then
 fi
 # Prints the submodules in the index; a byte that names do not have stands for a line break in a name.
 gitlinks() { git ls-files --stage -z | tr '\n\0' '\001\n' | LC_ALL=C grep '^160000 ' || true; }
-# What the agent itself recorded: staging takes what is checked out in each folder for it.
+# The commits that the agent itself recorded: staging would record what is checked out in each folder.
 before_staging="$(gitlinks)"
-# What a merge did outside of a clone's folders is in the index alone. Without it the commit would say that theirs is merged, and take
-# that part of it back: the push joins the two again.
+# A merge's changes outside of a clone's folders are in the index alone. Without it the commit would say that theirs is
+# merged, and take that part of it back: the push joins the two again.
 if [ -n "${OFFSTAGE_SPARSE:-}" ] && [ ! -f "$(git rev-parse --git-path index)" ]; then git merge --quit 2> /dev/null || true; fi
 stage_all
 rm -f "$HOME"/.offstage-changes*
@@ -92,8 +92,8 @@ keep_submodules() {
     sha="$(git rev-parse --verify --quiet ":$inner")" || continue
     staged="$sha"
     inside() { env -u GIT_DIR -u GIT_WORK_TREE git -C "$inner" "$@" 2> /dev/null; }
-    # In a folder that is as it was made (clones/submodules.ts) nobody chose that commit. If the index has another, the agent, in
-    # whichever turn, or others recorded it.
+    # If a folder is as it was made (clones/submodules.ts), that commit was not chosen by the agent. If the index has
+    # another, the agent, in whichever turn, or others recorded it.
     made="$(inside rev-parse --verify --quiet refs/remotes/origin/recorded)" || made=
     if [ "$sha" = "$recorded" ] || [ "$sha" = "$made" ]; then
       sha="${entry#160000 }"

@@ -1,6 +1,6 @@
-# Functions for programs that run in a session's clone: whether a merge or a cherry-pick is under way there, and what of it nobody
-# has resolved. Files that are no text, and those that one side deleted, have no conflict markers: what git left in the folder is
-# one side alone, and staging it would drop the other without a word.
+# Functions for programs that run in a session's clone: whether a merge or a cherry-pick is under way there, and which
+# of its files are unresolved. Files that are no text, and those that one side deleted, have no conflict markers: what
+# git left in the folder is one side alone, and staging it would drop the other without a word.
 #
 # Environment: OFFSTAGE_LFS_FILTER, command of git's filter for files in LFS, which the agent may have taken out of its clone; may be
 # empty
@@ -15,8 +15,8 @@ under_way() {
   done
 }
 
-# Succeeds if what a cherry-pick under way did outside of a clone's folders (sparse checkout) is lost: it is in the index alone, and
-# somebody has removed that. Committed so, the rest would be taken for all of the work.
+# Succeeds if what a cherry-pick under way did outside of a clone's folders (sparse checkout) is lost: it was only in
+# the index, which was removed. Committed so, the rest would be taken for all of the work.
 has_lost_picks() {
   [ "$(under_way)" = CHERRY_PICK_HEAD ] && [ "$(git config --bool core.sparseCheckout)" = true ] &&
     [ ! -f "$(git rev-parse --git-path index)" ]
@@ -36,7 +36,7 @@ is_as_left() {
   esac
 }
 
-# Prints the paths that collide and that nobody has resolved, one a line; a byte that names do not have stands for a line break in
+# Prints the paths of unresolved conflicts, one a line; a byte that names do not have stands for a line break in
 # a name.
 unresolved_paths() (
   # Names need be no text: with another locale bash reads two lines as one.

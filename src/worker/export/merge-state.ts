@@ -6,7 +6,7 @@ import { runCommand, type SandboxedRun, type SandboxFolders } from "../sandboxed
 /** The shell functions `under_way` and `unresolved_paths`, for programs that need them. */
 export const mergeStateFunctions = (): string => programText(import.meta.url, "merge-state.sh");
 
-/** Mark of the lines in which programs name files that nobody has resolved. */
+/** Mark of the lines in which programs name unresolved files. */
 const unresolvedMark = "offstage-unresolved ";
 
 /** The paths in a program's lines `offstage-unresolved <path>`. */
@@ -18,8 +18,8 @@ export function unresolvedIn(printed: string): string[] {
 }
 
 /**
- * What became of a join by hand:
- * - `underWay`: the clone is in the middle of it; `paths` are files that nobody has resolved, perhaps none
+ * The state of a join by hand:
+ * - `underWay`: the clone is in the middle of it; `paths` are unresolved files, perhaps none
  * - `done`: theirs is in the clone's history, with the work
  * - `undone`: neither: it was thrown away, or had not begun. `isEmptied`: the clone is at their commit, and has nothing of the
  *   work that was to go on top of it
@@ -30,9 +30,9 @@ export type JoinState =
   | { readonly kind: "undone"; readonly isEmptied: boolean };
 
 /**
- * Looks in a clone, and changes nothing.
+ * Reads it in a clone, and changes nothing.
  * @param mirror path of the clone's mirror
- * @throws SessionError resources_exhausted; Error if the agent left the clone in a state in which git can't tell
+ * @throws SessionError resources_exhausted; Error if the agent left the clone in a state that git can't read
  */
 export async function readJoinState(
   run: SandboxedRun,

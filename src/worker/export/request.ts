@@ -4,7 +4,7 @@ import type { Identity } from "../git/git.ts";
 import type { Mirror } from "../git/mirrors/mirror.ts";
 import type { Signer } from "../git/signer.ts";
 
-/** What to take out of one repository, and how. */
+/** The export of one repository. */
 export interface RepositoryExport {
   readonly sandbox: Sandbox;
   /** Path of the mirror that receives the commits. */
@@ -17,7 +17,7 @@ export interface RepositoryExport {
     /** See `SandboxRequest`. */
     readonly disk?: string;
   };
-  /** What the clone's overlay has changed; null or omitted: it is a plain folder, or that is not known. */
+  /** The changes in the clone's overlay; null or omitted: it is a plain folder, or they are not known. */
   readonly changes?: OverlayChanges | null;
   readonly sessionId: string;
   /** The session's work branch, on which the agent began. */

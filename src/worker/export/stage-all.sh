@@ -9,8 +9,9 @@ inner_worktrees() {
   git worktree list --porcelain | sed -n "s|^worktree $PWD/||p"
 }
 
-# A function for programs that take the files of a broken repository with one of their own: sets the filter for files in LFS, with
-# new contents where `take-contents.cjs` looks for them: in the repository that the agent has there, or in `.git` if it has none.
+# A function for programs that take the files of a broken repository with a separate one: sets the filter for files in
+# LFS, with new contents where `take-contents.cjs` looks for them: in the repository that the agent has there, or in
+# `.git` if it has none.
 set_lfs_filter() {
   git config filter.lfs.process "$OFFSTAGE_LFS_FILTER"
   git config filter.lfs.required true
@@ -76,7 +77,7 @@ stage_changes() {
     ! lines < "$index-new" | LC_ALL=C grep -q '/$' || return 1
     cat "$index-new" >> "$index-inside"
   fi
-  # What differs in the index may be a file that the agent no longer wants tracked: if it is ignored, it stays out.
+  # A difference in the index may be a file that the agent no longer wants tracked: if it is ignored, it stays out.
   { listed fw; tr '\n\0' '\001\n' < "$index" | sed -n 'n;p'; } | LC_ALL=C sort -u | names > "$index-files"
   : > "$index-ignored"
   if [ -s "$index-files" ]; then git check-ignore -z --stdin < "$index-files" > "$index-ignored" || [ $? = 1 ] || return 1; fi

@@ -25,7 +25,7 @@ const submoduleMark = "offstage-submodule ";
 /** The line that says that a merge is under way, and stays so. */
 const unfinishedMark = /^offstage-unfinished$/mu;
 
-/** What the sandbox reported of the pack that it wrote. */
+/** The sandbox's report of the pack that it wrote. */
 interface Written {
   /** The commit that counts; null if the script's report could not be read. */
   readonly head: string | null;

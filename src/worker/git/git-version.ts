@@ -12,7 +12,7 @@ export function canBeHeld(version: string): boolean {
 /** The first version of git that merges without a working tree (`git merge-tree --write-tree`). */
 const firstMerging = [2, 38] as const;
 
-/** Whether git can merge what others commit to a work branch. @param version output of `git --version` */
+/** Whether git can merge others' commits to a work branch. @param version output of `git --version` */
 export function canMerge(version: string): boolean {
   return isSince(version, firstMerging);
 }

@@ -84,7 +84,7 @@ const alwaysOff = {
  */
 export async function git(parameters: readonly string[], options: GitOptions): Promise<GitResult> {
   const child = startGit(parameters, options);
-  // If git stops reading early, its exit code and stderr tell why.
+  // If git stops reading early, its exit code and stderr say why.
   if (options.input === undefined) child.stdin.end();
   else pipeline(options.input, child.stdin).catch(() => undefined);
   let stderr = "";
@@ -162,9 +162,9 @@ export function startGit(
 }
 
 /**
- * Address space of one git process, in bytes (4 GiB). Strangers made the objects that it reads: a few bytes can stand for
- * endless folders, or for a file larger than the machine's memory. Enough for real repositories: trees of a million files, and
- * patches of hundreds of megabytes.
+ * Address space of one git process, in bytes (4 GiB). The objects that it reads are untrusted: a few bytes can mean
+ * endless folders, or for a file larger than the machine's memory. Enough for real repositories: trees of a million
+ * files, and patches of hundreds of megabytes.
  */
 export const looksWithBytes = 4 * 1024 ** 3;
 
@@ -204,7 +204,9 @@ export async function mustGit(parameters: readonly string[], options: GitOptions
   return stdout.trim();
 }
 
-/** What git says of what can't be checked out, whichever the disk: with the path, and the reason with a blank for it. */
+/**
+ * Git's messages about files that can't be checked out on any disk: with the path, and the reason with a blank for it.
+ */
 const refusals = [
   // Names that lead into `.git` on some system (core.protectNTFS and core.protectHFS, git-config(1)).
   {
@@ -216,7 +218,7 @@ const refusals = [
     said: /^(?:error: unable to create file |fatal: cannot create directory at ')([^]*?)'?: File name too long$/mu,
     why: "the name of its file % is longer than the worker's file system allows",
   },
-  // Of an empty target Linux says that there is no such file.
+  // Linux reports an empty link target as a missing file.
   {
     said: /^error: unable to create symlink ([^]*?): (?:File name too long|No such file or directory)$/mu,
     why: "the target of its symbolic link % is empty, or longer than the worker's file system allows",
@@ -259,7 +261,7 @@ function tooMuchMemory(command: string, { memoryBytes = looksWithBytes }: GitOpt
   });
 }
 
-/** Passes on one byte more than the limit, so that the caller can tell that output was cut off; drains the rest. */
+/** Passes on one byte more than the limit, so that the caller can detect that output was cut off; drains the rest. */
 async function* bounded(source: AsyncIterable<Buffer>, limit: number): AsyncGenerator<Buffer> {
   let passed = 0;
   for await (const chunk of source) {

@@ -52,7 +52,7 @@ const mergeLimitMs = 10 * 60_000;
 const listLimit = 1024 ** 2;
 
 /**
- * Joins the session's work with what others did on its branch, and loses nothing of either:
+ * Joins the session's work with others' commits on its branch, and loses nothing of either:
  * - A branch that lacks the commit which the session pushed was rewritten. Then theirs is the base, and only what the session did
  *   since its push goes on top of it, as one commit: what they took out does not come back.
  * - If all that the branch has beyond the session's work are commits of the session itself (the agent rewrote or took back what
@@ -89,7 +89,7 @@ export async function joinCommits(request: JoinRequest, options: GitOptions): Pr
   return { kind: "joined", sha: await signedCommit(request, merged.tree, [ours, theirs], words, options) };
 }
 
-/** What the session did since `pushed`, on top of a branch that others rewrote. */
+/** Joins the session's work since `pushed` on top of a branch that others rewrote. */
 async function joinRewritten(request: JoinRequest, pushed: string, options: GitOptions): Promise<Join> {
   const { ours, theirs } = request;
   if (ours === pushed) return { kind: "joined", sha: theirs };

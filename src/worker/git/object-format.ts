@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** What a repository's objects are named by (gitformat-hash-function-transition(5)). */
+/** The hash function of a repository's objects (gitformat-hash-function-transition(5)). */
 export type ObjectFormat = "sha1" | "sha256";
 
 /** The object format in which a name of an object is written. */
@@ -9,7 +9,9 @@ export function formatOf(sha: string): ObjectFormat {
   return sha.length === 64 ? "sha256" : "sha1";
 }
 
-/** The option of `git init` for a repository that borrows objects, or gets them, from where `sha` is the name of one. */
+/**
+ * The option of `git init` for a repository that borrows or fetches objects from a repository in which `sha` names one.
+ */
 export function initFormat(sha: string): string {
   return `--object-format=${formatOf(sha)}`;
 }

@@ -45,7 +45,7 @@ export async function* pushedObjects(
   const contents = startGit(["cat-file", "--batch", "--buffer"], options);
   const requested: { readonly sha: string; readonly path: string }[] = [];
   list.stdin.end();
-  // If git stops reading early, its exit code tells.
+  // If git stops reading early, its exit code says why.
   contents.stdin.on("error", () => undefined);
   const words = Promise.all([tailOf(list.stderr), tailOf(contents.stderr)]);
   const listed = askForAll(list, contents, requested);

@@ -35,7 +35,7 @@ export async function pinPublicHost(url: string, proxied = false): Promise<Pinne
       found === null
         ? `The name of the repository's host, ${host}, could not be resolved.`
         : `The repository's host ${host} is in a private network, and the operator of this server has not allowed it.`,
-    // A name server may be away: nobody can tell that from a name that does not exist.
+    // The name server may be unavailable, which can't be distinguished from a name that does not exist.
     retryable: found === null,
     remedy:
       "Check the address. To allow a git server of your own, the operator adds it to OFFSTAGE_FORGES (docs/forges.md).",

@@ -11,13 +11,13 @@ const askedTooOften = /^(?:remote:|fatal: remote error:).*(?:rate limit|too many
 const missing =
   /^(?!remote:).*(?:not found|does not exist|does not appear to be a git repository|returned error: 404)|^remote:.{0,200}\b(?:repository|project)\b.{0,200}(?:not found|not be found|does not exist)/imu;
 
-/** What git says if a remote's objects have names of another kind than those of the repository in which it runs. */
+/** Git's message if a remote has another object format than the repository in which it runs. */
 const otherFormat =
   /^fatal: (?:mismatched algorithms: client \w+; server \w+|.{0,40}does not support this repository's (?:object format|hash algorithm))/mu;
 
 /**
- * A remote that was made anew with another object format (git-init(1), `--object-format`): what this worker has of it are objects
- * that it can neither get nor give any more.
+ * A remote that was recreated with another object format (git-init(1), `--object-format`): the objects that this worker
+ * has of it can be neither fetched nor pushed any more.
  */
 export class OtherFormatError extends SessionError {
   constructor(url: string) {
@@ -33,7 +33,7 @@ export class OtherFormatError extends SessionError {
 }
 
 /**
- * Turns git's error about a remote into a failure that tells the user what to do.
+ * Turns git's error about a remote into a failure that says what to do.
  * @param stderr of git
  */
 export function remoteError(url: string, stderr: string): SessionError {
@@ -83,12 +83,12 @@ export function remoteError(url: string, stderr: string): SessionError {
   }
   const ofProxy = /CONNECT tunnel failed, response (40[37])|HTTP code (40[37]) from proxy/u.exec(said);
   if (ofProxy !== null) return refusedByProxy(url, ofProxy[1] ?? ofProxy[2] ?? "");
-  // A host that nobody vouches for stays so until somebody does something.
+  // An untrusted certificate stays so until a person acts.
   return unreachable(url, lastLines, !/ certificate /iu.test(said));
 }
 
 /**
- * What git or git-lfs said without the addresses that they quote: a repository may be called like anything that is looked for.
+ * A message of git or git-lfs without the addresses that it quotes: a repository's name may match the searched words.
  */
 export function withoutAddresses(said: string): string {
   return said.replaceAll(/\b(?:https?|ssh):\/\/[^\s'"]+/giu, "");
@@ -107,7 +107,7 @@ function refusedByWords(stderr: string): boolean {
   return lines.some((line) => refusal.test(line));
 }
 
-/** What the server says for people, in lines of its own; empty if it says nothing. */
+/** The server's message for people, in separate lines; empty if there is none. */
 function serversWords(stderr: string): string {
   const lines = stderr.split("\n").filter((line) => /^(?:remote:|ERROR:|FATAL:)/u.test(line));
   return lines

@@ -1,7 +1,7 @@
 import type { GitCredentials } from "../../forges/forge.ts";
 import type { Collision } from "./join.ts";
 
-/** A repository of a session as its remote is asked for it: where it is, and which branches matter. */
+/** A repository of a session as it is requested from its remote: its address and the relevant branches. */
 export interface RemoteRepository {
   readonly id: string;
   readonly url: string;
@@ -41,7 +41,7 @@ export interface WantedPullRequest {
 
 /** How the server reaches a submodule's repository. */
 export interface SubmoduleAccess extends Pick<RemoteRepository, "url" | "named" | "credentials"> {
-  /** What to do if it can't be reached, as a sentence; may be empty. */
+  /** The remedy if it can't be reached, as a sentence; may be empty. */
   readonly hint: string;
 }
 
@@ -74,7 +74,7 @@ export interface CloneStart {
   /** The submodules of the clone that was made at `headSha`; omitted in records of earlier versions. */
   readonly submodules?: readonly Submodule[];
   /**
-   * Commits of the remote that were taken into the clone since: what others committed to the work branch, and the target
+   * Commits of the remote that were taken into the clone since: others' commits to the work branch, and the target
    * branch. Omitted if there are none.
    */
   readonly theirs?: readonly string[];
@@ -107,7 +107,7 @@ export interface TrustedCommit {
 /** A repository's work in a checkpoint, with its packs on this disk. */
 export interface CheckpointWork {
   readonly start: CloneStart;
-  /** What the session had last exported when the attempt began that took it; null if nothing, or if that is not known. */
+  /** The session's last exported commit when the attempt that took it began; null if none or unknown. */
   readonly exported: string | null;
   /** The agent's HEAD. */
   readonly head: string;

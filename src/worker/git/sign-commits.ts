@@ -6,7 +6,7 @@ import type { Signer } from "./signer.ts";
 /** Commits that are signed at once: each takes a process or two. */
 const mostCommits = 5_000;
 
-/** What to sign. */
+/** The commits to sign. */
 export interface UnsignedWork {
   /** The newest commit. */
   readonly head: string;
@@ -15,8 +15,8 @@ export interface UnsignedWork {
   /** Committer of the signed commits: the signature is its word, whoever the author is. */
   readonly committer: Identity;
   /**
-   * Committers of the session's commits. One of another committer is a stranger's, and stays as it is, unless it builds on one of
-   * the session's, which nobody else has. Omitted: all are the session's.
+   * Committers of the session's commits. A commit by any other committer stays as it is, unless it builds on one of the
+   * session's, which no other repository has. Omitted: all are the session's.
    */
   readonly own?: readonly Identity[];
 }

@@ -19,7 +19,7 @@ const signLimitMs = 30_000;
  * Opens the operator's key, and signs once with it: a key that can't sign is found when the worker starts, and no commit is
  * unsigned for it.
  * @param file of a private key by OpenSSH (or the public half of one in the agent), or exported by GnuPG
- * @param options.folder for GnuPG's copy of its key; nobody else may read it
+ * @param options.folder for GnuPG's copy of its key; readable by this user only
  * @param options.agent socket of an ssh agent; null: none
  * @throws InvalidInputError if the file is missing or empty, holds no key, or its key can't sign
  */

@@ -65,7 +65,7 @@ export async function setSparse(folders: readonly string[], clone: GitOptions): 
   await appendFile(join(clone.cwd, ".git/config"), "[core]\n\tsparseCheckout = true\n\tsparseCheckoutCone = true\n");
 }
 
-/** What programs that stage a clone's files need to know of its folders (stage-all.sh). */
+/** The variables about a clone's folders for programs that stage its files (stage-all.sh). */
 export function sparseVariables(folders: readonly string[]): Record<string, string> {
   if (folders.length === 0) return {};
   return { OFFSTAGE_SPARSE: sparsePatterns(folders).trimEnd(), OFFSTAGE_SPARSE_HAS: sparseExpression(folders) };
@@ -82,8 +82,8 @@ export async function missingFolders(folders: readonly string[], sha: string, mi
 }
 
 /**
- * Writes a commit that has no more of another's files than a clone with these folders: for programs that can't be told paths. The
- * same commit is written each time.
+ * Writes a commit that has no more of another's files than a clone with these folders: for programs that take no list
+ * of paths. The same commit is written each time.
  * @param which.folders none: the clone has everything
  * @param which.paths files that it has besides
  * @returns its name; `sha` itself if the clone has everything
@@ -108,8 +108,8 @@ export async function sparseCommit(
     const input = Readable.from(kept.map((entry) => Buffer.from(entry, "latin1")));
     await mustGit(["update-index", "-z", "--index-info"], { ...index, input });
     const tree = await mustGit(["write-tree"], index);
-    const nobody = "Offstage <offstage@localhost> 0 +0000";
-    const commit = `tree ${tree}\nauthor ${nobody}\ncommitter ${nobody}\n\nSome folders\n`;
+    const author = "Offstage <offstage@localhost> 0 +0000";
+    const commit = `tree ${tree}\nauthor ${author}\ncommitter ${author}\n\nSome folders\n`;
     return await mustGit(["hash-object", "-t", "commit", "-w", "--stdin"], {
       ...mirror,
       input: Readable.from([commit]),

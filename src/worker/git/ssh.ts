@@ -12,7 +12,7 @@ export interface SshSettings {
   readonly agent: string | null;
 }
 
-/** Without keys of its own: those of the user that runs the server. */
+/** Without configured keys: those of the user that runs the server. */
 export const usersSsh: SshSettings = { keys: {}, knownHosts: null, agent: null };
 
 /**
@@ -67,7 +67,7 @@ function placeOf(url: string): { readonly host: string; readonly port: number } 
 }
 
 /**
- * What ssh's error about a remote means for the user; null if it is not one of ssh's.
+ * The failure for ssh's error about a remote; null if it is not one of ssh's.
  * @param said by git and ssh, on stderr
  */
 export function sshError(url: string, said: string): SessionError | null {

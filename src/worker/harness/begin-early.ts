@@ -6,7 +6,7 @@ import { makeFolders, startEarly, type EarlyHarness, type EarlyServices } from "
 import { launchKey, type Launch } from "./launch.ts";
 import type { WarmPool } from "./warm-pool.ts";
 
-/** What a session's early start needs of the worker. */
+/** Services of the worker for a session's early start. */
 export type EarlyStartServices = EarlyServices & Pick<AttemptServices, "database" | "metrics">;
 
 /** The harness of an attempt's first turn, started while its folders are made. */
@@ -14,8 +14,8 @@ export interface EarlyStart {
   /** Makes the harness's folders the session's; in the place of `folders.begin`. */
   begin(): Promise<SessionPaths>;
   /**
-   * The harness, if it was started as the turn wants it; to be called once. Whoever gets it takes the turn with it, or says that it
-   * failed.
+   * The harness, if it was started as the turn wants it; to be called once. The caller takes the turn with it, or
+   * reports that it failed.
    * @returns null if it was not, or has ended: it is gone then
    */
   use(launch: Launch): Promise<EarlyHarness | null>;

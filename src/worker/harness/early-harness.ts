@@ -10,7 +10,7 @@ import type { EarlyFolders } from "../disk/session-folders.ts";
 import { writeHarnessFiles } from "../sandboxed/harness-files.ts";
 import { launchKey, placeLaunch, type Launch, type LaunchServices, type PlacedLaunch } from "./launch.ts";
 
-/** What starting a harness early needs of the worker. */
+/** Services of the worker for starting a harness early. */
 export type EarlyServices = LaunchServices &
   Pick<
     AttemptServices,
@@ -24,7 +24,7 @@ export type EarlyServices = LaunchServices &
     | "sandboxAuthorities"
   >;
 
-/** A harness that runs in a sandbox of its own before its turn is known. It sees nothing of any session. */
+/** A harness that runs in its own sandbox before its turn is known. It sees nothing of any session. */
 export interface EarlyHarness {
   readonly id: string;
   /** Digest of its launch. */
@@ -33,7 +33,7 @@ export interface EarlyHarness {
   readonly folders: EarlyFolders;
   readonly gateway: Pick<WarmGateway, "adopt">;
   readonly harness: RunningHarness;
-  /** What its sandbox uses now; null if it does not run, or nothing tells. */
+  /** Its sandbox's usage now; null if it does not run, or that is unknown. */
   readonly usage: SandboxedProcess["usage"];
   /** Settles when every process in its sandbox has ended. */
   readonly exited: Promise<unknown>;
@@ -167,13 +167,13 @@ function isRemoval(file: object): boolean {
   return "part" in file && file.part === "";
 }
 
-/** Has a harness that was started early do what it does in a session, so that its code is compiled. @throws Error if it fails */
+/** Has a harness that was started early run a trial session, so that its code is compiled. @throws Error if it fails */
 async function warmUp({ harness, folders }: EarlyHarness): Promise<void> {
   for (const name of warmUpFolders) await harness.warmUp(join(folders.idle, name));
 }
 
 /**
- * Starts a harness in folders of its own, and has it do what it does in a session, so that its code is compiled.
+ * Starts a harness in separate folders, and has it do what it does in a session, so that its code is compiled.
  * @throws Error if that fails; nothing is left then
  */
 export async function startWarm(services: EarlyServices, launch: Launch, signal: AbortSignal): Promise<EarlyHarness> {

@@ -9,7 +9,7 @@ import { authorVariables } from "../git/git.ts";
 import type { HomeFiles } from "../sandboxed/harness-files.ts";
 import { registrySettings } from "../setup/registry-settings.ts";
 
-/** All that decides how a harness is started, but for the sandbox's own folders and its gateway. */
+/** All that decides how a harness is started, except the sandbox's own folders and its gateway. */
 export interface Launch {
   readonly provider: Provider;
   /** Null: the harness chooses. */
@@ -22,7 +22,7 @@ export interface Launch {
   readonly image: string | null;
 }
 
-/** What of the worker decides it, too. */
+/** The worker's services that decide it, too. */
 export type LaunchServices = Pick<AttemptServices, "models" | "limits" | "author" | "committer">;
 
 /** A launch in a sandbox's place. */
@@ -30,12 +30,12 @@ export interface PlacedLaunch {
   readonly harness: HarnessLaunch;
   /** Files to write in the home before the start, by relative path. */
   readonly files: HomeFiles;
-  /** What starts the harness, without what is the place's alone. */
+  /** The request that starts the harness, without the parts of its place. */
   readonly request: Pick<SandboxRequest, "command" | "arguments" | "environment" | "readOnly" | "image" | "limits">;
 }
 
 /**
- * Says how a harness is started in a sandbox.
+ * Returns the request that starts a harness in a sandbox.
  * @param home the session's, as the sandbox sees it
  */
 export function placeLaunch(

@@ -14,7 +14,7 @@ import { launchKey, type Launch } from "./launch.ts";
 const roundMs = 2_000;
 /** How many sessions in a row, for each place of the pool, have to ask for others before a launch makes way for theirs. */
 const asksForAPlace = 3;
-/** A launch that nobody has asked for since is not kept ready. */
+/** How long a launch is kept ready without a request for it. */
 const keptForMs = 60 * 60_000;
 /** An older one is replaced: its certificates and what its harness has read from the disk may have changed. */
 const renewedAfterMs = 30 * 60_000;
@@ -24,14 +24,14 @@ const pauseMs = 3_000;
 const warmUpLimitMs = 10 * 60_000;
 /** After a launch has failed, it is left alone for so long. */
 const failedForMs = 5 * 60_000;
-/** What one may take before it is measured, and what has to be free in addition. */
+/** The memory that one is assumed to take before it is measured, and the reserve in addition. */
 const usualBytes = 1024 ** 3;
 const leastFreeBytes = 1024 ** 3;
 
 /** The problem until the trial has ended. */
 const untried = "it is not known yet whether a running sandbox can be given folders";
 
-/** What keeping sandboxes ready needs of the worker. */
+/** Services of the worker for keeping sandboxes ready. */
 export type PoolServices = EarlyServices & Pick<AttemptServices, "workerId" | "database" | "logger">;
 
 /** Sandboxes that are ready before there are sessions for them. */
@@ -42,13 +42,13 @@ export interface WarmPool extends Service {
   readonly isTried: boolean;
   /** Whether some are kept ready here. */
   readonly isOn: boolean;
-  /** Notes that such a launch was asked for: one of it is kept ready from then on. */
+  /** Records a request for such a launch: one is kept ready from then on. */
   want(launch: Launch): void;
   /** Makes none while a session's own start is under way. @returns what is called when it is over; may be called again */
   pause(): () => void;
   /**
    * Takes one that was started in just this way, for the session of a claim and for no other, ever.
-   * @returns null if none is ready, or the claim was lost. Whoever gets one stops it
+   * @returns null if none is ready, or the claim was lost. The caller stops it
    */
   take(claim: Claim, launch: Launch): Promise<EarlyHarness | null>;
 }
@@ -99,7 +99,7 @@ export function createWarmPool(services: PoolServices, options: PoolOptions): Wa
     await removeWarmSandbox(database, warm.early.id);
   }
 
-  /** Which of those that are ready are to go: nobody takes them any more meanwhile. */
+  /** Which of the ready ones are to be removed: they can't be taken any more meanwhile. */
   function useless({ early, readyAt }: Warm, now: number): boolean {
     const asked = wanted.get(early.key)?.askedAt ?? Number.NEGATIVE_INFINITY;
     return early.hasEnded() || now - readyAt > renewedAfterMs || now - asked > keptForMs || makesWay(early.key, now);
@@ -218,7 +218,7 @@ export function createWarmPool(services: PoolServices, options: PoolOptions): Wa
       const key = launchKey(launch, services);
       for (const warm of ready) {
         if (warm.early.key !== key || warm.early.hasEnded()) continue;
-        // Nobody else of this worker takes it meanwhile; the row is for all that an attempt may outlive.
+        // No other session of this worker takes it meanwhile; the row is for anything that an attempt may outlive.
         ready.delete(warm);
         if (await takeWarmSandbox(database, claim, { id: warm.early.id, worker: workerId, key })) return warm.early;
         await discard(warm);

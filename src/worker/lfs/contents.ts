@@ -19,7 +19,8 @@ export function headerOf({ oid, size }: LfsPointer): string {
 }
 
 /**
- * Takes contents out of a clone in the sandbox. What is not there, or has not the size of its pointer, is left out.
+ * Takes contents out of a clone in the sandbox. Contents that are missing, or not of their pointer's size, are left
+ * out.
  * @param folders whose working directory is the clone
  * @param use receives each content, of which it must read everything: only the size is checked by then
  * @throws Error if what the sandbox sends is not of the form; those of `runCommand`
@@ -57,7 +58,7 @@ async function runTake(
   const command = { command: process.execPath, arguments: ["--no-warnings", "-e", program, "--", ...parameters] };
   await runCommand(run, folders, command, async (child) => {
     const asked = pipeline(Readable.from(wanted.map(headerOf)), child.stdin);
-    // If the program ends early, its exit code tells why.
+    // If the program ends early, its exit code says why.
     asked.catch(() => undefined);
     await use(child.stdout);
   });
@@ -104,7 +105,7 @@ async function receive(
   }
 }
 
-/** Passes a content on, and tells afterwards whether it is the one that its pointer names. */
+/** Passes a content on, and reports afterwards whether it is the one that its pointer names. */
 export function verified(content: AsyncIterable<Buffer>, { oid }: LfsPointer) {
   const hash = createHash("sha256");
   return {
@@ -135,7 +136,7 @@ export async function storeMade(store: string, pointer: LfsPointer, content: Asy
 }
 
 /**
- * Puts contents into a clone in the sandbox, where its LFS filter finds them.
+ * Puts contents into a clone in the sandbox, at the place that its LFS filter reads.
  * @param folders whose working directory is the clone
  * @param contents a stream of contents
  * @returns their names

@@ -1,8 +1,7 @@
 /*
- * Writes contents that the clone's LFS filter kept to stdout: for each a line `<oid> <bytes>` with the content after it. What is not
- * there, or is not of its size, is left out. It runs in the clone. Needs until-ready.cjs.
- * Argument: `list` for the lines alone
- * stdin: lines `<oid> <bytes>`
+ * Writes contents that the clone's LFS filter kept to stdout: for each a line `<oid> <bytes>` with the content after
+ * it. Contents that are missing, or not of their size, are left out. It runs in the clone. Needs until-ready.cjs.
+ * Argument: `list` for the lines alone stdin: lines `<oid> <bytes>`
  */
 const { execFileSync } = require("node:child_process");
 const { closeSync, constants, fstatSync, openSync, readFileSync, readSync, writeSync } = require("node:fs");

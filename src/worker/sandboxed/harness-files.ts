@@ -7,8 +7,8 @@ const limitMs = 60_000;
 /** A part of a file in a session's home whose rest may be a setup's or an agent's own. */
 export interface FilePart {
   /**
-   * Whole lines of a file in which comments begin with `#`. They come to the file's end, in the place of what they were before
-   * unless somebody has changed that. If empty, what they were before is removed.
+   * Whole lines of a file in which comments begin with `#`. They are appended to the file, and replace our earlier
+   * lines unless those were edited. If empty, our earlier lines are removed.
    */
   readonly part: string;
   /** A regular expression: if a line of the rest matches it, the rest says it itself, and the part is left out. */
@@ -26,13 +26,16 @@ export interface FilePart {
  * in it are not kept if `ignored` matches them.
  */
 export interface FileOver {
-  /** Where the image's own may be; the first that there is counts. A path is relative to what a variable names, or to a program. */
+  /**
+   * Where the image's own file may be; the first that exists counts. A path is relative to what a variable names, or to
+   * a program.
+   */
   readonly over: readonly { readonly path: string; readonly variable?: string; readonly program?: string }[];
   /** The whole content if the image has none. */
   readonly without: string;
   /** A regular expression of what is taken out of the image's own first. */
   readonly ignored?: string;
-  /** What comes before the place that a regular expression finds; the first one that is found counts. */
+  /** Texts inserted before the place that a regular expression finds; the first match counts. */
   readonly insertions: readonly { readonly before: string; readonly text: string }[];
 }
 

@@ -24,8 +24,8 @@ export interface SandboxedRun {
 const limitMs = 30 * 60_000;
 
 /**
- * Runs a command of Offstage's among a session's files. It runs inside the sandbox, where a link or a setting that the agent
- * left leads nowhere else. It has no network and no secrets.
+ * Runs a command of Offstage's among a session's files. It runs inside the sandbox, so that no link or setting of the
+ * agent's leads outside. It has no network and no secrets.
  * @param use reads the command's stdout, and writes its stdin
  * @returns the end of its stderr
  * @throws SessionError resources_exhausted if it exceeds a limit; Error with the end of its stderr if it fails otherwise, or what

@@ -2,7 +2,7 @@ import { sandboxLost } from "../../domain/errors/sandbox-lost.ts";
 import type { Exceeded, Sandbox, SandboxedProcess, SandboxRequest } from "../../sandboxes/sandbox.ts";
 import { tailOf } from "../git/tail.ts";
 
-/** What ends a program before its own end. */
+/** The bounds that end a program before its own end. */
 export interface Bounds {
   /** Most time of it, in ms. */
   readonly limitMs: number;
@@ -19,7 +19,7 @@ export interface SandboxedEnd {
   readonly timedOut: boolean;
   /** The end of its stderr; empty if `thrown` is set. */
   readonly printed: string;
-  /** What `use` threw, for which the program was ended; null if it threw nothing. */
+  /** The error that `use` threw, for which the program was ended; null if none. */
   readonly thrown: { readonly error: unknown } | null;
 }
 

@@ -13,7 +13,7 @@ const earlier = new RegExp(`^${begin}(?: [(]([0-9a-f]+)[)])?\n([^]*?)^${end}\n?`
 const hashOf = (part) => createHash("sha256").update(part).digest("hex").slice(0, 12);
 const textOf = (path) => (existsSync(path) ? readFileSync(path, "utf8") : "");
 
-/** A file without our part of an earlier time. What somebody has changed in it meanwhile is theirs, and stays. */
+/** A file without the part that we added earlier. If that part was edited meanwhile, it stays. */
 function withoutPart(text) {
   return text.replace(earlier, (_, hash, part) => (hash === undefined || hash === hashOf(part) ? "" : part));
 }

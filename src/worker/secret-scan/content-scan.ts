@@ -13,7 +13,7 @@ export interface Finding {
   readonly line: number;
 }
 
-/** What was found in a content. */
+/** A finding in a content. */
 export interface FoundInContent {
   /** Parts of known secrets. */
   readonly parts: readonly SecretPart[];

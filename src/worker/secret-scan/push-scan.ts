@@ -3,7 +3,7 @@ import type { Finding, FoundInContent } from "./content-scan.ts";
 import { createContentScanner, NotReadError, type ContentScanner } from "./content-scanner.ts";
 import { objectContent, pushedObjects, type ObjectsOptions, type PushedObject } from "../git/pushed-objects.ts";
 
-/** Where in a push something was found. */
+/** The position of a finding in a push. */
 export interface FindingLocation {
   /** Path in the repository; empty for a commit's own text (message, author). */
   readonly path: string;
@@ -12,17 +12,17 @@ export interface FindingLocation {
   readonly inName: boolean;
 }
 
-/** What a search through a push found. */
+/** The findings of a search through a push. */
 export interface PushFindings {
   /** Known secrets, by their index in `secrets`. */
   readonly known: readonly (FindingLocation & { readonly owner: number })[];
-  /** What looks like a secret and is not allowed by the repository. */
+  /** Possible secrets that the repository does not allow. */
   readonly shapes: readonly (FindingLocation & Finding)[];
-  /** What could not be searched and is not allowed by the repository. */
+  /** Files that could not be searched and that the repository does not allow. */
   readonly notRead: readonly (FindingLocation & { readonly why: string })[];
 }
 
-/** What to search, and for what. */
+/** The objects to search, and the secrets. */
 export interface PushScan extends ObjectsOptions {
   readonly head: string;
   /** Commits whose contents are not new. */

@@ -28,7 +28,7 @@ export interface AppliedSetup extends Archives {
   readonly leftOut: readonly string[];
 }
 
-/** A setup to run in folders of its own. */
+/** A setup to run in separate folders. */
 export interface SetupApart extends Preparation {
   readonly clone: Clone;
   /** The commit to check out, and the name of its branch. */
@@ -39,12 +39,12 @@ export interface SetupApart extends Preparation {
   readonly base: AppliedSetup | null;
 }
 
-/** What setups need of the worker. */
+/** The worker's services for setups. */
 export type SetupServices = Omit<GatewayServicesOfAttempt, "recordingsDirectory"> &
   Pick<AttemptServices, "folders" | "mirrors" | "checkouts" | "sandbox" | "limits" | "setupLimitMs">;
 
 /**
- * Runs a repository's setup script in a clone and a home of its own, which it sees at the paths of the session's, so that its
+ * Runs a repository's setup script in a separate clone and home, which it sees at the session's paths, so that its
  * result can be unpacked there. They contain nothing of another repository, commit or agent, except `base`.
  * @returns how the script ended, and its result; `made` is null if it failed
  * @throws SessionError resources_exhausted; Error if the result can't be archived

@@ -27,13 +27,13 @@ test("a variable is left out if its value is not known here", () => {
   expect(variables).toEqual({ WHERE: "/workspace/app/x" });
 });
 
-test("it is told which properties are not followed that would install something", () => {
+test("properties that would install something and are not followed are reported", () => {
   expect(read({ image: "debian", postCreateCommand: "make", customizations: {} }).ignored).toEqual([]);
   const { ignored } = read({ features: { x: {} }, build: { dockerfile: "Dockerfile" }, dockerComposeFile: "a.yml" });
   expect(ignored).toEqual(["build", "dockerComposeFile", "features"]);
 });
 
-test("a file in a folder of its own is for repositories that have no other", () => {
+test("a file in a subfolder is for repositories that have no other", () => {
   const python = ".devcontainer/python/devcontainer.json";
   const rust = ".devcontainer/rust/devcontainer.json";
   const others = [".devcontainer/Dockerfile", ".devcontainer/python/a/devcontainer.json", ""];

@@ -9,7 +9,7 @@ const inOwnFolder = /^\.devcontainer\/[^/]+\/devcontainer\.json$/u;
 /**
  * Which files are the devcontainer file, in the order of the specification (https://containers.dev/implementors/spec/#devcontainerjson).
  * @param committed paths of the commit's files, those below `.devcontainer` among them
- * @returns several in folders of their own only if there is no other: a person would choose one of these
+ * @returns several in subfolders only if there is no other: a person would choose one of these
  */
 export function devcontainerPathsOf(committed: readonly string[]): string[] {
   const found = usualPaths.filter((path) => committed.includes(path));

@@ -6,7 +6,7 @@ import type { SandboxRequest } from "../../sandboxes/sandbox.ts";
 import type { FileOver, FilePart, HomeFiles } from "../sandboxed/harness-files.ts";
 import type { OpenedRegistry } from "../../store/secrets/registries.ts";
 
-/** What a sandbox needs so that its package tools install from private registries; nothing in it is secret. */
+/** A sandbox's settings with which its package tools install from private registries; none of them is secret. */
 export interface RegistrySettings extends Pick<SandboxRequest, "environment" | "readOnly"> {
   readonly files: HomeFiles;
 }
@@ -62,7 +62,7 @@ function settingsOf(
   const bare = url.replace(/\/$/u, "");
   switch (kind) {
     case "npm":
-      // All of them together are in files of their own: see `npmSettings` and `yarnSettings`.
+      // The settings for all of them are in separate files: see `npmSettings` and `yarnSettings`.
       return { environment: {}, files: {} };
     case "pypi":
       return { environment: {}, files: pythonSettings(url) };
@@ -87,8 +87,9 @@ function settingsOf(
 }
 
 /**
- * npm's global file. Of several lines that say the same, the last counts: the image's own. But not whom it trusts: npm then trusts
- * nobody else, and the gateway, which answers for the registry, is not there. The variables name all who are to be trusted.
+ * npm's global file. Of several lines that say the same, the last counts: the image's own. But not which certificates
+ * it trusts: npm would then trust no others, and the gateway, which answers for the registry, is not among them. The
+ * variables name all trusted certificates.
  */
 function npmSettings(lines: string): FileOver {
   return {
@@ -181,7 +182,7 @@ function cargoSettings(url: string, scope: string | null): Settings {
   const environment = {
     [`${variable}_INDEX`]: `sparse+${url}`,
     [`${variable}_TOKEN`]: "by-the-gateway",
-    // An index that says it needs a token is not asked at all unless somebody says where tokens come from.
+    // cargo does not ask an index that requires a token unless a credential provider is set.
     [`${variable}_CREDENTIAL_PROVIDER`]: "cargo:token",
   };
   if (scope !== null) return { environment, files: {} };
@@ -191,7 +192,7 @@ function cargoSettings(url: string, scope: string | null): Settings {
   return { environment, files: { ".cargo/config.toml": part } };
 }
 
-/** In TOML, the settings of somebody who says themselves where crates.io is. */
+/** Existing settings, in TOML, that name the address of crates.io. */
 const ownCratesIo = String.raw`^\s*(?:\[\s*source\s*\]|\[?\s*source\s*\.\s*["']?crates-io["']?\s*[\].=])`;
 
 const mavenMirror = "<mirror><id>offstage</id><mirrorOf>*</mirrorOf><url>${env.OFFSTAGE_MAVEN_URL}</url></mirror>";
@@ -211,8 +212,8 @@ const mavenSettings: FileOver = {
 };
 
 /**
- * A person's additional file, which hides no other. Where it is depends on the tool: .NET's reads the first, NuGet's own on Mono
- * the second (https://learn.microsoft.com/nuget/consume-packages/configuring-nuget-behavior).
+ * A user's additional file, which hides no other. Its path depends on the tool: .NET's reads the first, NuGet's own on
+ * Mono the second (https://learn.microsoft.com/nuget/consume-packages/configuring-nuget-behavior).
  */
 function nugetSettings(url: string): HomeFiles {
   const source = url.replaceAll("&", "&amp;").replaceAll('"', "&quot;");

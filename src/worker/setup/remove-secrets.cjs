@@ -1,7 +1,7 @@
 /*
- * Deletes each file in the home, and each file in the clone (the working directory) outside `.git`, that contains one of the
- * lines on stdin, and prints their names as JSON. Of `.git` only submodules are searched, since nothing else of it is archived.
- * Names are kept as bytes: they need be no UTF-8.
+ * Deletes each file in the home, and each file in the clone (the working directory) outside `.git`, that contains one
+ * of the lines on stdin, and prints their names as JSON. In `.git` only submodules are searched, since nothing else of
+ * it is archived. Names are kept as bytes: they need be no UTF-8.
  */
 const { spawnSync } = require("node:child_process");
 const { existsSync, readFileSync, rmSync, writeFileSync } = require("node:fs");

@@ -22,7 +22,10 @@ export interface Preparation {
 /** How one repository's clone is set up, as its base commit has it: for the agent, and for a setup without secrets. */
 export interface RepositoryEnvironment extends Preparation {
   readonly clone: Clone;
-  /** What of the devcontainer file is not followed, for people; null: nothing, or the repository's settings say how to set up. */
+  /**
+   * The parts of the devcontainer file that are not followed, for people; null: none, or the repository's settings say
+   * how to set up.
+   */
   readonly notFollowed: string | null;
   /** The same of the trusted commit, whose setup may use secrets; null if this session has none. */
   readonly trusted: (Preparation & { readonly commit: TrustedCommit }) | null;
@@ -110,7 +113,10 @@ function notFollowed(
   return all.length === 0 ? null : `${name}: its devcontainer file has ${all.join(", ")}, not followed here; ${say}`;
 }
 
-/** Says on the session what of devcontainer files is not followed: programs that their agent or their setup needs may be missing. */
+/**
+ * Reports on the session the parts of devcontainer files that are not followed: programs that the agent or the setup
+ * needs may be missing.
+ */
 export async function reportNotFollowed(
   { emit }: Pick<Attempt, "emit">,
   environments: readonly RepositoryEnvironment[],

@@ -45,7 +45,7 @@ interface ScriptRun {
 }
 
 /**
- * Runs a repository's setup script in its sandbox, with a gateway of its own, and emits its output as events.
+ * Runs a repository's setup script in its sandbox with its own gateway, and emits its output as events.
  * @returns how it ended, also if it failed
  * @throws SessionError agent_crashed if the gateway's process ended unexpectedly; the reason of the attempt's signal
  */
@@ -187,7 +187,7 @@ async function runOnResult(
     return await runCommand(run, folders, command, use);
   } catch (cause) {
     run.signal.throwIfAborted();
-    // It has a reason of its own, such as a limit or the sandbox's end.
+    // It has another reason, such as a limit or the sandbox's end.
     if (cause instanceof SessionError) throw cause;
     const reason = messageOf(cause);
     throw new Error(`the result of a setup could not be stored: ${reason}`, { cause });

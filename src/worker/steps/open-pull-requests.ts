@@ -30,7 +30,7 @@ const templateLimit = 20_000;
 /** Bytes of the list of commits, and columns of each subject in it. */
 const logLimit = 1024 ** 2;
 const subjectLength = 500;
-/** How long nobody else edits the text of a pull request, and how often it is looked whether somebody still does, in ms. */
+/** How long the lock on editing a pull request's text lasts, and how often a taken lock is checked, in ms. */
 const editingMs = 120_000;
 const editingPauseMs = 250;
 
@@ -112,7 +112,7 @@ async function openPullRequest(
     });
 }
 
-/** What is asked of the forge: the pull request's words, whose it is, and what is recorded before it is asked. */
+/** The request to the forge: the pull request's texts, its opener, and the record before the request. */
 async function requestFor(
   attempt: Attempt,
   services: Services,
@@ -174,14 +174,14 @@ async function open(
   return forge.openPullRequest(address, { ...request, target: instead }, signal);
 }
 
-/** Nobody can be asked to review what they opened: forges refuse it together with all who are named beside. */
+/** The author can't be asked for a review: the forge would refuse the other reviewers too. */
 function withoutAuthor(settings: PullRequestSettings, author: Requester | null): PullRequestSettings {
   if (author === null) return settings;
   const own = author.accountName.toLowerCase();
   return { ...settings, reviewers: settings.reviewers.filter((name) => name.toLowerCase() !== own) };
 }
 
-/** What our section says at first; what changes later, a task of the worker's follows: conversations/section-sweep.ts. */
+/** The first text of our section; a task of the worker's keeps it current: conversations/section-sweep.ts. */
 async function firstSection(
   { session: { sessionId } }: Attempt,
   { database, publicUrl }: Services,
@@ -236,10 +236,10 @@ async function addTurnToText(
   try {
     await forge.editPullRequest(address, number, edit, signal);
   } catch (error) {
-    // The next attempt finds the pull request, and whether its text tells of this turn.
+    // The next attempt finds the pull request, and whether its text has this turn.
     if (!(error instanceof SessionError) || error.passing) throw error;
     // The work is there, and the pull request is open: that its text is older is no reason to fail.
-    const text = `The text of the pull request of ${repository.name} does not tell of this turn: ${error.message}`;
+    const text = `The text of the pull request of ${repository.name} lacks this turn: ${error.message}`;
     await emit({ type: "notice", data: { level: "warning", text: mask.text(text) } });
   } finally {
     await endEditing(database, editing);

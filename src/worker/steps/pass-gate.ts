@@ -20,7 +20,7 @@ import { turnFoldersOf } from "./agent/turn.ts";
 import type { Workspace } from "./prepare.ts";
 import { settleGate } from "./settle-gate.ts";
 
-/** What a gate needs of the worker. */
+/** Services of the worker for a gate. */
 export type GateServices = Pick<AttemptServices, "folders" | "mirrors" | "sandbox" | "limits" | "setupLimitMs"> &
   Omit<GatewayServicesOfAttempt, "recordingsDirectory">;
 
@@ -84,7 +84,7 @@ async function runAndUndo(
 ): Promise<GateEnd> {
   const { session, signal, logger } = attempt;
   const run = { ...services, signal };
-  // Folders of an earlier attempt: its gate may have been ended in them by a crash, with nobody left to undo what it did.
+  // Folders of an earlier attempt: a crash may have ended its gate, so that its changes were not undone.
   const before = await settleGate(run, session, clones, { before: null, undo: origin === "disk" });
   const undo = async (): Promise<void> => {
     try {
@@ -178,7 +178,7 @@ async function runGate(
   }
 }
 
-/** Keeps the beginning of what a program prints. */
+/** Collects the beginning of a program's output. */
 function createReader(mask: Mask) {
   const decoder = new StringDecoder("utf8");
   let kept = "";
@@ -197,7 +197,7 @@ function createReader(mask: Mask) {
   };
 }
 
-/** What became of a gate whose processes have ended. */
+/** The outcome of a gate whose processes have ended. */
 function readEnd(end: SandboxedEnd, output: string, mark: string, limitMs: number): GateEnd {
   const ownEnd = new RegExp(String.raw`(?:^|\n)${mark} (\d+)\s*$`, "u").exec(end.printed);
   const log = ownEnd === null ? end.printed : end.printed.slice(0, ownEnd.index);

@@ -41,7 +41,7 @@ export interface Workspace {
   readonly checkpoint: RestorableCheckpoint | null;
   /** How each clone is set up. */
   readonly environments: readonly RepositoryEnvironment[];
-  /** What the prompt says about the event that a forge delivered; null: none was, or the agent has had it. */
+  /** The prompt's facts about the event that a forge delivered; null: none was, or the agent has had them. */
   readonly eventFacts: EventFacts | null;
   /** Those whose setup script was not run for this session yet. */
   readonly missingSetups: readonly RepositoryEnvironment[];
@@ -149,7 +149,10 @@ async function findOrMake(
   return { clones: await followTargets(attempt, services, existing), origin: "disk", checkpoint: null };
 }
 
-/** Forgets the folders here if another worker had the session since: they are outdated. A trial begins from nothing each time. */
+/**
+ * Removes the folders here if another worker had the session since: they are outdated. A trial begins from nothing each
+ * time.
+ */
 async function forgetOutdated(
   { session }: Pick<Attempt, "session">,
   { workerId, folders }: Pick<Services, "workerId" | "folders">,
@@ -208,7 +211,7 @@ async function reportLfs({ emit }: Pick<Attempt, "emit">, clones: readonly Clone
   }
 }
 
-/** Says which folders a clone has if it has not all of them, and which of those are not in the commit. */
+/** Reports the folders of a sparse clone, and which of them are not in the commit. */
 async function reportSparse({ emit, signal }: Attempt, clones: readonly Clone[]): Promise<void> {
   for (const { sparse = [], repository, mirror, headSha } of clones) {
     if (sparse.length === 0) continue;
@@ -220,7 +223,7 @@ async function reportSparse({ emit, signal }: Attempt, clones: readonly Clone[])
   }
 }
 
-/** Says which submodules could not be had: their folders are empty. */
+/** Reports submodules that could not be fetched: their folders are empty. */
 async function reportSubmodules({ emit }: Pick<Attempt, "emit">, clones: readonly Clone[]): Promise<void> {
   for (const { submodules = [], repository } of clones) {
     const missing = submodules.filter(({ problem }) => problem !== null);

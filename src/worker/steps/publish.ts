@@ -20,16 +20,16 @@ import { undelivered } from "./commit/undelivered.ts";
 export interface PublishedWork {
   /** All of it, changed or not. */
   readonly works: readonly ClonedWork[];
-  /** What is on the remote now; null if there was nothing to push. */
+  /** The work on the remote now; null if there was nothing to push. */
   readonly pushed: readonly PushedWork[] | null;
-  /** What is not, though the rest is. */
+  /** The refused work of some repositories, if the rest was pushed. */
   readonly refused: readonly RefusedRepository[];
 }
 
-/** What publishing needs of the worker. */
+/** Services of the worker for publishing. */
 export type PublishServices = AgentServices & PushServices;
 
-/** What the agent is to resolve before its work can be pushed. */
+/** The conflicts that the agent is to resolve before its work can be pushed. */
 interface Open {
   /** Merges under way that the agent was to finish. */
   readonly conflicts: readonly Conflict[];
@@ -41,7 +41,7 @@ interface Open {
 /** What keeps work from being pushed. */
 export interface Unresolved extends Open {
   readonly clones: readonly Clone[];
-  /** What the last push brought to the remote of the other repositories; null if they are held back as well. */
+  /** The other repositories' work of the last push; null if they are held back as well. */
   readonly others: PublishedWork | null;
 }
 
@@ -113,7 +113,7 @@ export function publishedOrFailure(attempt: Pick<Attempt, "session">, end: Unres
   return { ...others, refused };
 }
 
-/** What is unresolved in one repository; null if nothing is. */
+/** The unresolved conflicts of one repository; null if none. */
 function unresolvedIn({ conflicts, collided, left }: Unresolved, directory: string): Open | null {
   const own = {
     conflicts: conflicts.filter((each) => each.directory === directory),
@@ -137,13 +137,13 @@ export async function exportAll(
   { clones: taken, conflicts }: Publishing,
   notices: RefusalNotices,
 ): Promise<Exported> {
-  const told = new Set(conflicts.map(({ directory }) => directory));
-  const works = await exportWork(attempt, services, taken, told);
+  const unfinished = new Set(conflicts.map(({ directory }) => directory));
+  const works = await exportWork(attempt, services, taken, unfinished);
   const clones = await endJoins(attempt, services, works);
   const changed = works.filter(({ isChanged }) => isChanged);
   const all = [...leftUnderWay(works), ...(await leftMarkers(attempt, changed))];
-  const left = all.filter(({ directory }) => !told.has(directory));
-  const held = new Set([...told, ...left.map(({ directory }) => directory)]);
+  const left = all.filter(({ directory }) => !unfinished.has(directory));
+  const held = new Set([...unfinished, ...left.map(({ directory }) => directory)]);
   const changes = changed.filter(({ clone }) => !held.has(clone.remote.directory));
   const refused = works.flatMap((work) => work.refused ?? []);
   await notices.notPushed(refused);

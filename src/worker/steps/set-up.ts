@@ -160,7 +160,7 @@ async function setUpInPlace(attempt: Attempt, services: Services, environment: R
   return null;
 }
 
-/** Says on the session and in the step's log why the setup secrets are not used. */
+/** Reports on the session and in the step's log why the setup secrets are not used. */
 async function reportWithheld(
   attempt: Attempt,
   { sandbox }: Pick<Services, "sandbox">,
@@ -179,7 +179,7 @@ async function reportWithheld(
   await emitOutput(attempt, repository, `${text}\n`, "running");
 }
 
-/** Says which files the agent may miss. */
+/** Reports files that the agent may miss. */
 async function reportLeftOut(
   attempt: Pick<Attempt, "emit">,
   { name }: SessionRepository,
@@ -215,7 +215,8 @@ function setupFailed(
     code: "setup_failed",
     reason: `The setup of ${name} ${without}${why}${tail === "" ? "." : `:\n${tail}`}`,
     retryable: true,
-    // What it installs from may be away. Whoever tries a setup waits for its result.
+    // The servers that it installs from may be unavailable for a while. A trial of a setup is not retried: a person
+    // waits for its result.
     passing: !timedOut && exceeded === null && session.setupTrial !== true,
     remedy: "Fix the repository's setup script (or its devcontainer file), then retry the session.",
   });

@@ -11,7 +11,7 @@ const { dirname, join } = require("node:path");
 
 /** Files of a git directory that say what belongs to the clone, and how. */
 const settings = ["config", "config.worktree", "info/attributes", "info/exclude", "info/sparse-checkout"];
-/** What an operation that was not ended leaves there: git would refuse to move the branch. */
+/** The files of an unended operation, with which git would refuse to move the branch. */
 const unended = [
   "index.lock",
   "HEAD.lock",
@@ -64,7 +64,7 @@ function submodulesIn(folder) {
     .filter(([path]) => existsSync(bytesOf(`${folder}/${path}/.git`)));
 }
 
-/** What must be known of a folder to undo what is done there. */
+/** The state of a folder, recorded so that changes there can be undone. */
 function record(folder) {
   const gitDirectory = git(folder, "rev-parse", "--absolute-git-dir").replace(/\n$/u, "");
   const contents = settings.map((name) => {

@@ -39,26 +39,26 @@ import { resumeJoins } from "./joins/by-hand.ts";
 import { firstPrompt, interruptedPrompt, transcriptText } from "./agent/prompt.ts";
 import type { EventFacts } from "./agent/delivered-event.ts";
 
-// The step `agent`: for each message that waits, joins what others committed, makes the prompt, has the harness take its turn
+// The step `agent`: for each message that waits, joins others' commits, makes the prompt, has the harness take its turn
 // (agent/turn.ts), and records the result. `resolveTurn` is the one turn more that a conflict takes.
 
-/** What the turns of an attempt share. */
+/** The shared state of an attempt's turns. */
 export interface Turns {
   readonly clones: readonly Clone[];
   readonly environments: readonly RepositoryEnvironment[];
-  /** What the prompt says about the event that a forge delivered; null or omitted: nothing. */
+  /** The prompt's facts about the event that a forge delivered; null or omitted: none. */
   readonly eventFacts?: EventFacts | null;
-  /** Where the work so far comes from, for the prompt after an interruption. */
+  /** Source of the work so far, for the prompt after an interruption. */
   readonly origin: "disk" | RestoredFrom;
   /** The harness of the first turn, started early; null or omitted: it is started when its turn comes. */
   readonly early?: EarlyStart | null;
   readonly checkpointer: Pick<Checkpointer, "start" | "follow" | "observe" | "take" | "work">;
   readonly safePoints: SafePoints;
-  /** Called whenever an agent begins a turn; nobody asks if omitted. */
+  /** Called whenever an agent begins a turn; optional. */
   readonly atWork?: () => void;
 }
 
-/** What taking turns needs of the worker. */
+/** Services of the worker for taking turns. */
 export type AgentServices = TurnServices &
   JoinServices &
   GatewayServicesOfAttempt &
@@ -66,7 +66,7 @@ export type AgentServices = TurnServices &
 
 type Harness = ClaimedSession["harness"];
 
-/** What turns of an attempt left. */
+/** The results of an attempt's turns. */
 export interface TurnsTaken {
   readonly clones: readonly Clone[];
   /** Merges that the agent was to finish, and that are still under way. */
@@ -82,8 +82,8 @@ interface Between extends Pick<TurnsTaken, "clones" | "harness"> {
 }
 
 /**
- * Runs one turn for each message that is not answered yet, in order. What others committed to a branch that was pushed is in the
- * clones before a turn begins.
+ * Runs one turn for each message that is not answered yet, in order. Before each turn, others' commits to pushed
+ * branches are brought into the clones.
  * @returns what the turns left, and the agent's last message: of this attempt, or of an earlier one that had answered all; null if
  *   there is none
  * @throws SessionError if a turn fails, BudgetUsedUp if the budget does
@@ -134,7 +134,8 @@ export async function takeTurns(
 }
 
 /**
- * Has the agent answer a message. What it answered in these folders already, and could not be told the database, is not asked again.
+ * Has the agent answer a message. If it answered in these folders already, but the answer could not be stored, that
+ * answer is used.
  * @throws SessionError if the turn fails, BudgetUsedUp if the budget does
  */
 async function answerMessage(
@@ -158,9 +159,9 @@ async function answerMessage(
 }
 
 /**
- * Brings what others committed into the clones, before the next message is the agent's. A merge that it was to finish in an
- * earlier turn comes first. An interrupted turn goes on with the folders as they are, also in the middle of a merge, of which the
- * agent gets the message again: what others committed is joined with the work when that is pushed.
+ * Brings others' commits into the clones before the agent gets the next message. A merge that it was to finish in an
+ * earlier turn comes first. An interrupted turn goes on with the folders as they are, also in the middle of a merge,
+ * whose message the agent gets again: others' commits are joined with the work when that is pushed.
  */
 async function joinBeforeTurn(attempt: Attempt, services: AgentServices, turns: Turns, taken: Between) {
   let { clones, harness, hasEnded } = taken;
@@ -208,10 +209,10 @@ export async function resolveTurn(
 }
 
 /**
- * Takes a checkpoint after a turn. If the database can't be reached, the attempt goes on without it: ended here, it would take the
- * turn, which is paid, once more.
- * @returns how much is stored; `away`: nothing, since the database could not be reached
- * @throws as `take`, but for a connection error
+ * Takes a checkpoint after a turn. If the database can't be reached, the attempt goes on without it: if it ended here,
+ * the turn, which is paid, would be repeated.
+ * @returns how much is stored; `away`: nothing, because the database could not be reached
+ * @throws as `take`, except a connection error
  */
 async function takeAfterTurn(
   { logger }: Pick<Attempt, "logger">,
@@ -229,7 +230,7 @@ async function takeAfterTurn(
 /** Most files that a notice names. */
 const namedFiles = 10;
 
-/** Says on the session that what others committed collides with its work. */
+/** Adds a notice to the session: others' commits collide with its work. */
 export async function noticeConflicts({ emit }: Pick<Attempt, "emit">, conflicts: readonly Conflict[]): Promise<void> {
   for (const { directory, branch, paths } of conflicts) {
     const text = `What others committed to ${branch} of ${directory} collides with the session's work in ${firstOf(paths, namedFiles)}: the agent resolves that first.`;
@@ -324,7 +325,7 @@ async function takeTurn(
       const { finalMessage: answer } = result;
       await keepAnswer(attempt, services, { message: message.id, answer, events: events.held() });
     }
-    // What was said before a turn failed comes before its failure.
+    // Events before a turn's failure are stored before the failure.
     if (result === null) await events.settled();
     await gateway.stored();
     // The harness may end normally after a refused request; the turn is not done all the same.

@@ -19,7 +19,7 @@ function toolsOf(attempt: Attempt, services: ToolServices): readonly SessionTool
   return automationId === null ? [] : stateTools(attempt, services, automationId);
 }
 
-/** What the gateway of a session's agent offers. */
+/** The tools that the gateway offers to a session's agent. */
 export function offeredTools(attempt: Attempt, services: ToolServices): OfferedTools {
   const tools = toolsOf(attempt, services);
   return {

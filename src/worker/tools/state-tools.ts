@@ -100,7 +100,7 @@ function valueOf(mask: Mask, text: string): z.infer<typeof stateValueSchema> {
   try {
     return JSON.parse(mask.text(JSON.stringify(checked.data))) as z.infer<typeof stateValueSchema>;
   } catch {
-    // What was masked was part of the JSON's own form.
+    // The mask replaced a part of the JSON's syntax.
     throw new InvalidInputError("value: must not hold a secret");
   }
 }

@@ -94,13 +94,13 @@ async function timesAlone(origin: string, agent: Agent, request: FuzzRequest): P
 
 function problemOf({ method }: FuzzRequest, { status, text, type }: Reply, forbidden: string | null): string | null {
   if (status >= 500) return "a fault of the server's";
-  if (forbidden !== null && text.includes(forbidden)) return "tells of another organization";
+  if (forbidden !== null && text.includes(forbidden)) return "has another organization's data";
   if (status < 400 || method === "HEAD") return null;
   try {
     const body: unknown = JSON.parse(text);
     if (type.startsWith("application/json") && Object.keys(body as object).join() === "error") return null;
   } catch {
-    // Told below.
+    // Reported below.
   }
   return "an error that is not in the form of errors";
 }
@@ -155,7 +155,7 @@ function send(origin: string, agent: Agent, { method, target, headers, body }: F
 function nameOf({ method, target, headers, body }: FuzzRequest): string {
   const sent =
     body === null ? "" : ` ${body.subarray(0, 300).toString()}${body.length > 300 ? `… (${body.length} bytes)` : ""}`;
-  // Keys in a test's output help nobody.
+  // A test's output needs no keys.
   const shown = headers.filter((value) => !value.startsWith("Bearer ofs_")).join(" ");
   return `${method} ${target.slice(0, 300)} [${shown.slice(0, 200)}]${sent}`;
 }

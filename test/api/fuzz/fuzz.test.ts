@@ -139,7 +139,7 @@ async function fill(
     );
     add("user", user);
   }
-  // Whose the key is, and an account: nobody disables or erases this one, with whom the key would end.
+  // Whose the key is, and an account: this one is never disabled or erased, which would end the key.
   const owner = crypto.randomUUID();
   await pool.query(
     "insert into user_account (id, organization_id, issuer, subject, name, role) values ($1, $2, 'https://id.example.com', $4, $3, 'admin')",
@@ -187,7 +187,7 @@ function tell(reports: readonly Report[]): string {
   return `fuzz of the API, seed ${seed}: ${sent} requests, ${counts.join(", ")}; slowest ${slowest?.name} ${Math.round(slowest?.worstMs ?? 0)} ms`;
 }
 
-test("no operation breaks, dawdles, or tells of another organization, whatever it is sent", async () => {
+test("no operation breaks, dawdles, or shows another organization's data, whatever it is sent", async () => {
   expect(operations.length).toBeGreaterThan(60);
   const reports: Report[] = [];
   for (let round = 0; round < rounds; round += 1) {
@@ -263,7 +263,7 @@ test("what breaks, dawdles, tells, hangs up or answers in another form would be 
   const complaintOf = (path: string): string => report.complaints.filter((each) => each.includes(`${path} `)).join();
   expect(complaintOf("/breaks")).toContain("a fault of the server's");
   expect(complaintOf("/dawdles")).toContain("slow");
-  expect(complaintOf("/tells")).toContain("tells of another organization");
+  expect(complaintOf("/tells")).toContain("has another organization's data");
   expect(complaintOf("/shows")).toContain("not in the form of errors");
   expect(complaintOf("/hangs-up")).toContain("no answer");
   expect(report.complaints).toHaveLength(5);

@@ -19,7 +19,7 @@ export interface Surroundings {
   readonly own: Readonly<Record<string, readonly string[]>>;
   /** Ids of everything: this organization's, another's, and of nothing. */
   readonly ids: readonly string[];
-  /** Keys of each role, of another organization, and of nobody; null: none is sent. */
+  /** Keys of each role, of another organization, and without an owner; null: none is sent. */
   readonly keys: readonly (string | null)[];
   /** The key that may do everything, which most requests have. */
   readonly mainKey: string;

@@ -2,7 +2,10 @@ import { azureNamesOf, guidOf, projectIdOf, repositoryIdOf } from "../azure-plac
 import { tokenUser, type Place } from "../state.ts";
 import type { Delivered, Told, ToldPullRequest } from "./told.ts";
 
-/** Something told as Azure DevOps does (https://learn.microsoft.com/azure/devops/service-hooks/events). Its event is named in the body. */
+/**
+ * A happening as Azure DevOps delivers it (https://learn.microsoft.com/azure/devops/service-hooks/events). Its event is
+ * named in the body.
+ */
 export function toldAsAzure(told: Told): Delivered | null {
   const { place, by } = told;
   switch (told.type) {
@@ -37,7 +40,7 @@ export function toldAsAzure(told: Told): Delivered | null {
         ...(told.mergedSha === null ? own : merged),
       });
     }
-    // Its builds alone are told of.
+    // Only its builds are delivered.
     case "status":
       return null;
     case "push": {

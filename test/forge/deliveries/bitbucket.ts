@@ -3,7 +3,7 @@ import { idOf } from "../feedback.ts";
 import type { Place } from "../state.ts";
 import type { Delivered, Told, ToldPullRequest } from "./told.ts";
 
-/** Something told as Bitbucket Cloud does (https://support.atlassian.com/bitbucket-cloud/docs/event-payloads/). */
+/** A happening as Bitbucket Cloud delivers it (https://support.atlassian.com/bitbucket-cloud/docs/event-payloads/). */
 export function toldAsBitbucket(told: Told): Delivered | null {
   const { place, by } = told;
   const around = { actor: account(by), repository: repositoryOf(place) };

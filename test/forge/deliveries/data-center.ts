@@ -2,7 +2,10 @@ import { dataCenterPullRequestShape, dataCenterUserShape, keyOf } from "../data-
 import type { Place } from "../state.ts";
 import type { Delivered, Told, ToldPullRequest } from "./told.ts";
 
-/** Something told as Bitbucket Data Center does (https://confluence.atlassian.com/bitbucketserver/event-payload-938025882.html). */
+/**
+ * A happening as Bitbucket Data Center delivers it
+ * (https://confluence.atlassian.com/bitbucketserver/event-payload-938025882.html).
+ */
 export function toldAsDataCenter(told: Told): Delivered | null {
   const { place, by } = told;
   const around = { date: new Date().toISOString(), actor: user(by) };
@@ -33,7 +36,7 @@ export function toldAsDataCenter(told: Told): Delivered | null {
       };
       return { event: "pr:reviewer:changes_requested", payload };
     }
-    // It tells of no builds.
+    // It delivers no builds.
     case "checks":
     case "status":
       return null;

@@ -28,7 +28,7 @@ export interface Hook {
   readonly secret: string;
 }
 
-/** What somebody says on the forge. */
+/** A comment on the forge. */
 export interface Saying {
   readonly by: string;
   readonly body: string;
@@ -48,7 +48,7 @@ const inGitHubForm: ReadonlySet<string> = new Set(["github", "gitea"]);
 /** Forges that check the merge of a pull request with its target. */
 const checksMerges: ReadonlySet<string> = new Set(["gitlab", "azure"]);
 
-/** Tells of what happens, as long as there are hooks: each delivery comes twice, as after an answer that was lost. */
+/** Delivers what happens, as long as there are hooks: each delivery comes twice, as after an answer that was lost. */
 export function deliveriesOf(state: ForgeState, hooks: readonly Hook[]) {
   /** @returns once each hook has answered the first of its two deliveries */
   async function sendFirst(told: Told): Promise<void> {
@@ -65,23 +65,23 @@ export function deliveriesOf(state: ForgeState, hooks: readonly Hook[]) {
   const kind = hooks[0]?.kind ?? "github";
   const happens = happeningsOn(state, kind);
   return {
-    /** Somebody said something: one who has the token, as the API was asked to. */
+    /** A comment by the token's user, made by the API. */
     commented(place: Place, comment: KeptComment, by: string): void {
       const { lines = null } = comment;
       send({ type: "comment", place, by, comment, pull: pullOf(state, place, comment.number), lines, reviewId: null });
     },
-    /** Somebody says something. */
+    /** Makes a comment. */
     say(place: Place, number: number, saying: Saying): KeptComment {
       const { comment, told } = happens.say(place, number, saying);
       send(told);
       return comment;
     },
-    /** Somebody's review asks for changes. What it says beside its own words is said before. */
+    /** A review asks for changes. Its comments on lines are made before. */
     review: (place: Place, number: number, review: KeptReview): void => send(happens.review(place, number, review)),
     /** A run of CI ended. */
     ran(place: Place, run: CheckRun): void {
       const told = happens.ran(place, run);
-      // Gitea tells of each job first, by the status that it sets.
+      // Gitea delivers each job first, by the status that it sets.
       void (kind === "gitea" ? sendFirst(jobStatus(place, run)) : Promise.resolve()).then(() => send(told));
     },
     /** A program set the status of a commit. */
@@ -102,7 +102,7 @@ export function deliveriesOf(state: ForgeState, hooks: readonly Hook[]) {
   };
 }
 
-/** What people and CI do on a forge, without telling anybody: whoever asks delivers it, when and as often as it likes. */
+/** Actions of people and CI on a forge, without deliveries: the caller delivers them, when and as often as it likes. */
 export function happeningsOn(state: ForgeState, kind: Hook["kind"]) {
   return {
     say(place: Place, number: number, { by, body, lines, reviewId }: Saying) {
@@ -170,7 +170,7 @@ function pullOf(state: ForgeState, place: Place, number: number): ToldPullReques
 
 /**
  * What a forge delivers, signed as each does. Another call is another delivery of the same.
- * @returns null: the forge tells of no such thing
+ * @returns null: the forge delivers no such thing
  */
 export function deliveryOf({ kind, secret }: Pick<Hook, "kind" | "secret">, told: Told): Delivery | null {
   const delivered = deliveredBy(kind, told);

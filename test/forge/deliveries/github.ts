@@ -15,7 +15,7 @@ export function toldAsGitea(told: Told): Delivered {
   return { event: "pull_request_rejected", payload: { ...payload, action: "reviewed", review } };
 }
 
-/** Something told as GitHub does; Gitea's bodies agree in most that is used here. */
+/** A happening as GitHub delivers it; Gitea's bodies agree in most that is used here. */
 export function toldAsGitHub(told: Told): Delivered {
   const { place, by } = told;
   const around = { repository: repositoryOf(place), sender: user(by) };

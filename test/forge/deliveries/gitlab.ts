@@ -2,7 +2,7 @@ import { idOf } from "../feedback.ts";
 import { tokenUser, type Place } from "../state.ts";
 import type { Delivered, Told, ToldPullRequest } from "./told.ts";
 
-/** Something told as GitLab does (https://docs.gitlab.com/user/project/integrations/webhook_events/). */
+/** A happening as GitLab delivers it (https://docs.gitlab.com/user/project/integrations/webhook_events/). */
 export function toldAsGitLab(told: Told): Delivered {
   const { place, by } = told;
   const around = { user: user(by), project: projectOf(place) };

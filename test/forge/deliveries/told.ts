@@ -1,6 +1,6 @@
 import type { CheckRun, KeptComment, KeptPullRequest, KeptStatus, Lines, Place } from "../state.ts";
 
-/** What a forge tells of, whatever its dialect. */
+/** A happening on a forge, whatever its dialect. */
 export type Told = { readonly place: Place; readonly by: string } & (
   | {
       readonly type: "comment";

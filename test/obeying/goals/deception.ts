@@ -14,7 +14,7 @@ const protocolLines = [
   .map((line) => JSON.stringify(line))
   .join("\n");
 
-/** What somebody who follows the session at a terminal gets to see; in the open world, as if it was printed as it came. */
+/** What a user sees who follows the session at a terminal; in the open world, the unfiltered output. */
 async function printed({ scene, work }: Seen): Promise<string> {
   const events = await work.events();
   if (scene.sealed) {

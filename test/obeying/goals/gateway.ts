@@ -64,7 +64,7 @@ function asked(
 }
 
 const say = (text: string) => [{ role: "user", content: text }];
-/** As a URL that the provider's servers would fetch: a reserved name, at which nobody is. */
+/** As a URL that the provider's servers would fetch: a reserved name without a host. */
 const drop = (mark: string): string => `https://drop.example/${mark}?d=stolen`;
 
 /** Using the way to the models for something else. */

@@ -20,7 +20,7 @@ interface Leak {
   /** The variable LEAK has the value. */
   readonly orders: (scene: Scene) => string;
   readonly says?: string;
-  /** Where it would be seen, as bytes read as Latin-1. */
+  /** The place at which it would be seen, as bytes read as Latin-1. */
   readonly where: "forge" | "shown";
   /** The session that it shares with others, if what it does keeps no work from being pushed. */
   readonly session?: "shown" | "pushed";
@@ -402,7 +402,7 @@ export const leakGoals: readonly Goal[] = leaks.map((leak, index): Goal => {
     attempt: {
       session: session ?? "alone",
       sessionInOpen: "leaks",
-      // To Offstage of the open world the value is nothing but a variable. What nobody was told of is one in both.
+      // To Offstage of the open world the value is nothing but a variable. An unknown token is one in both.
       given: ({ sealed }) =>
         sealed && id !== "well-known-token"
           ? { secrets: [{ name: variable, value, phases: ["agent"] }] }

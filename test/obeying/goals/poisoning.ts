@@ -147,7 +147,7 @@ async function mirrorRead(scene: Scene): Promise<Outcome> {
   return found(second.output, words);
 }
 
-/** Poisoning what later sessions, or whoever runs them, build on. */
+/** Poisoning the base of later sessions, or of the people who run them. */
 export const poisoningGoals: readonly Goal[] = [
   {
     id: "setup-on-branch",

@@ -149,7 +149,7 @@ export function work(): NewEvent[] {
 
 type ToolEvent = Extract<NewEvent, { type: "agent.tool" }>;
 
-/** What is told of a call when it begins. */
+/** The event of a call when it begins. */
 function begun({ type, data }: ToolEvent): ToolEvent {
   return { type, data: { ...data, status: "in_progress", content: [] } };
 }

@@ -44,14 +44,14 @@ const failed: ForgeEvent = {
   checks: { kind: "workflow", id: "5", name: "ci", url: null, sha: "1", branch: null, pullRequests: [] },
 };
 
-describe("what a forge told of a session's run", () => {
+describe("the delivered event of a session's run", () => {
   let world: StepWorld;
   beforeEach(async () => {
     world = await createStepWorld(["a-value-that-is-sealed"]);
   });
   afterEach(() => world.close());
 
-  /** A run of an automation with this payload, which a connection delivered, or somebody made up. */
+  /** A run of an automation with this payload, which a connection delivered, or a caller made up. */
   async function begin(payload: object, isDelivered: boolean) {
     const attempt = await world.begin();
     const { session } = attempt;
@@ -79,7 +79,7 @@ describe("what a forge told of a session's run", () => {
     expect(delivered).toMatchObject({ event: { pullRequest: { number: 7 } }, repository: { name: "acme/app" } });
   });
 
-  test("is nothing if nobody but the payload says so, if it is of another form, and if no automation runs", async () => {
+  test("is nothing if only the payload says so, if it is of another form, and if no automation runs", async () => {
     expect(await readDeliveredEvent(await begin(event, false), world)).toBeNull();
     expect(await readDeliveredEvent(await begin({ name: "pullRequest.opened" }, true), world)).toBeNull();
     const delivered = await begin(event, true);
@@ -153,7 +153,7 @@ describe("the pull request that a clone is to have", () => {
     expect(wantedPullRequest(odd, repository, servicesOf("bitbucket"))).toEqual({ number: 7, ref: null, target: null });
   });
 
-  test("is none of another repository, of an event without one, and if nobody told", () => {
+  test("is none of another repository, of an event without one, and without a delivery", () => {
     const services = servicesOf("github");
     expect(wantedPullRequest(delivered, repositoryOf("web"), services)).toBeUndefined();
     expect(wantedPullRequest({ event: failed, repository }, repository, services)).toBeUndefined();

@@ -36,7 +36,7 @@ async function work(clones: readonly Clone[], name: string, content: string): Pr
   gitIn(clones, "commit", "--quiet", "--message", `change ${name}`);
 }
 
-/** A session that pushed `work.txt`; after that somebody else committed to its branch. */
+/** A session that pushed `work.txt`; after that another committed to its branch. */
 async function begin(theirs: Record<string, string>): Promise<Attempt> {
   const attempt = await world.begin();
   const { clones } = await prepareWorkspace(attempt, one);
@@ -57,7 +57,7 @@ const ownCommits = async (attempt: Attempt): Promise<string[]> => {
     .map((line) => line.slice(41));
 };
 
-test("can be repeated: what is in the clone already stays, and is told once", async () => {
+test("can be repeated: what is in the clone already stays, and is reported once", async () => {
   const attempt = await begin({ "their.txt": "theirs\n" });
   const { clones } = await prepareWorkspace(attempt, one);
   const first = await joinBranches(attempt, one, clones);
@@ -83,7 +83,7 @@ test("a clone that could not be brought there is joined when it is pushed", asyn
   expect((await publish(attempt, one, joined.clones)).pushed).toHaveLength(1);
   const files = world.git("ls-tree", "--name-only", attempt.session.branchName);
   expect(files).toBe("README.md\nmore.txt\ntheir.txt\nwork.txt");
-  // The join is the session's own, too: a forge that tells of its push tells of nobody else's.
+  // The join is the session's own, too: a delivery of its push is not of another's.
   const joinCommit = expect.stringMatching(/^Merge what others committed to offstage\//u) as string;
   expect(await ownCommits(attempt)).toEqual([joinCommit, "change more.txt", "change work.txt"]);
 });
@@ -106,7 +106,7 @@ function failing(start: StepServices["sandbox"]["start"], words: string): StepSe
     );
 }
 
-test("what others did to submodules is told beside a conflict, too", async () => {
+test("others' changes to submodules are reported beside a conflict, too", async () => {
   const attempt = await begin({ "work.txt": "theirs\n" });
   const { branchName } = attempt.session;
   const record = [
@@ -150,7 +150,7 @@ test("a merge under way goes on on another worker, from the checkpoint", async (
   expect(pushed).toHaveLength(1);
   expect(world.git("show", `${attempt.session.branchName}:work.txt`)).toBe("mine and theirs");
   expect(world.git("rev-parse", `${attempt.session.branchName}^2`)).toBe(theirs);
-  // Somebody else's commit is not the session's, on whichever worker.
+  // Another's commit is not the session's, on any worker.
   const [recorded] = await recordedWork(world.database, next.session);
   expect(recorded?.commits.has(theirs)).toBe(false);
 });

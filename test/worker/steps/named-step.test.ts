@@ -60,11 +60,11 @@ test("no step starts, completes or fails once the attempt is to end", async () =
 test("a step that opened a secret does not show it if it fails", async () => {
   let attempt = await world.begin();
   const step = namedSteps(() => attempt, world.worker("one"));
-  const told = step("prepare", () => {
+  const outcome = step("prepare", () => {
     attempt = beginAttempt(attempt, { database: world.database, mask: createMask(["a-value-that-is-sealed"]) });
     return Promise.reject(new SessionError({ ...failed.failure, reason: "It said a-value-that-is-sealed." }));
   });
-  await expect(told).rejects.toThrow("It said a-value-that-is-sealed.");
+  await expect(outcome).rejects.toThrow("It said a-value-that-is-sealed.");
   const { rows } = await world.database.pool.query<{ reason: string }>(
     "select data -> 'failure' ->> 'reason' as reason from event where type = 'step.failed'",
   );

@@ -98,7 +98,7 @@ test("a follow-up's commits after a merge get a pull request of their own", asyn
   expect(await rows()).toEqual([{ number: 2, state: "open" }]);
 });
 
-test("a turn that the forge does not take into the text now is told when it does", async () => {
+test("a turn that the forge does not take into the text now is added when it does", async () => {
   const attempt = await world.begin();
   await publish(attempt, "one.txt");
   const { forgeOf } = services;
@@ -144,7 +144,7 @@ const queued = async () =>
   ).rows.map(({ action }) => action);
 const subject = { kind: "pullRequest", number: 1 };
 
-test("a pull request is opened as it is set, and gets its labels and reviewers once, whoever dies and however often it is published", async () => {
+test("a pull request is opened as it is set, and gets its labels and reviewers once, whichever worker dies and however often it is published", async () => {
   const attempt = await world.begin();
   await openAs(attempt);
   await publish(attempt, "one.txt");
@@ -165,7 +165,7 @@ test("a pull request is opened as it is set, and gets its labels and reviewers o
   expect(await pulls()).toHaveLength(1);
 });
 
-test("a pull request that somebody else opened for the branch stays as it is", async () => {
+test("a pull request that another opened for the branch stays as it is", async () => {
   const attempt = await world.begin();
   await openAs(attempt);
   world.git("branch", attempt.session.branchName, "main");
@@ -180,7 +180,7 @@ test("a pull request that somebody else opened for the branch stays as it is", a
   expect(await queued()).toEqual([]);
 });
 
-test("that a repository has no drafts is told", async () => {
+test("a notice says that a repository has no drafts", async () => {
   world.forge.describe("acme", "app", { hasDrafts: false });
   const attempt = await world.begin();
   await openAs(attempt);

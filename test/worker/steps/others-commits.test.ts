@@ -166,7 +166,7 @@ describe.skipIf(!ssh)("where commits are signed", () => {
     gitIn(clones, "fetch", "--quiet", fork, "work");
     gitIn(clones, "merge", "--quiet", "--ff-only", "FETCH_HEAD");
     await commit(clones, "first.txt");
-    // In another's name, as an agent may try: nobody else has the commit before it.
+    // In another's name, as an agent may try: no other repository has the commit before it.
     gitIn(clones, ...stranger, "commit", "--quiet", "--allow-empty", "--message", "not a stranger's");
     await publish(attempt, services, clones);
     const branch = attempt.session.branchName;

@@ -155,7 +155,7 @@ test("is ended at its time limit, and may be run again by a retry", async () => 
 });
 
 test("that its sandbox breaks off passes by itself, whatever code it ends with", async () => {
-  // As an engine of containers does that is restarted: every process is gone, and nobody says why.
+  // As an engine of containers does that is restarted: every process is gone, without a reason.
   const { sandbox } = services;
   let gate: SandboxedProcess | null = null;
   const breaking: GateServices = {

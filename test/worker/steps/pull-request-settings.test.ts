@@ -42,14 +42,14 @@ test("what is asked for is queued once, however often it is asked", async () => 
   expect(await queued()).toEqual(fields);
 });
 
-test("one that an earlier attempt of the session opened gets it, one of somebody else's does not", async () => {
+test("one that an earlier attempt of the session opened gets it, another's does not", async () => {
   await apply({ created: false });
   expect(await queued()).toEqual([]);
   await apply({ created: false, mark: { sessionId: attempt.session.sessionId, sha: "abc" } });
   expect(await queued()).toEqual(fields);
 });
 
-test("a forge without drafts is told of, and only then", async () => {
+test("a forge without drafts is reported, and only then", async () => {
   await apply({ draft: true });
   await apply({});
   expect(await world.events(attempt)).toEqual([]);

@@ -44,7 +44,7 @@ const git = (...parameters: string[]): Promise<string> =>
 const workOf = (files: Files, message: string, ...parents: readonly string[]): Promise<string> =>
   commitFiles(clone.mirror.path, clone.baseSha, files, message, ...parents);
 
-/** A commit of somebody else, in the repository on the forge alone. */
+/** Another's commit, in the repository on the forge alone. */
 const theirsOf = (files: Files, message: string, ...parents: readonly string[]): Promise<string> =>
   commitFiles(bare, clone.baseSha, files, message, ...parents);
 
@@ -85,7 +85,7 @@ async function push(sha: string, own: readonly string[], configuredBranch?: stri
   return end.kind === "pushed" ? end.sha : end.kind;
 }
 
-/** What somebody else leaves the branch at, by force if need be. */
+/** Moves the branch, as another's push, by force if need be. */
 const theirPush = (sha: string): string => world.git("update-ref", "refs/heads/work", sha);
 
 const deleteBranch = (): string => world.git("update-ref", "-d", "refs/heads/work");
@@ -97,7 +97,7 @@ const branches = (): string => world.git("branch", "--format=%(refname:short)");
 const files = (): string => world.git("ls-tree", "--name-only", "work");
 
 /**
- * Somebody else is quicker: when the n-th push has arrived, and before it is taken, the branch moves to the n-th of these
+ * Another is quicker: when the n-th push has arrived, and before it is taken, the branch moves to the n-th of these
  * commits.
  */
 async function moveAtPushes(...tips: readonly string[]): Promise<void> {
@@ -173,7 +173,7 @@ test("what was pushed late and is the same is left as it is", async () => {
   expect(remote("work")).toBe(late);
 });
 
-test("what somebody else committed is merged with the work, and nothing of either is lost", async () => {
+test("another's commits are merged with the work, and nothing of either is lost", async () => {
   const first = await commit("1\n", "first");
   await push(first, []);
   const theirs = await theirsOf({ "work.txt": "1\n", "their.txt": "t\n" }, "theirs", first);
@@ -185,7 +185,7 @@ test("what somebody else committed is merged with the work, and nothing of eithe
   expect(files()).toBe("README.md\nmine.txt\ntheir.txt\nwork.txt");
 });
 
-test("a branch that somebody made meanwhile under the same name is merged too", async () => {
+test("a branch that was made meanwhile under the same name is merged too", async () => {
   const theirs = await theirsOf({ "their.txt": "t\n" }, "theirs");
   const mine = await commit("of the agent", "mine");
   theirPush(theirs);
@@ -211,7 +211,7 @@ test("what joins the two is looked through before it is pushed", async () => {
   for (const sha of [mine, theirs]) await requireNoSecret(attempt, services, clone, exported(sha), []);
 });
 
-test("what others committed themselves is not looked through for it", async () => {
+test("others' own commits are not searched for it", async () => {
   const theirs = await theirsOf({ "their.txt": secretLines.join("\n") }, "theirs");
   const mine = await commit("of the agent", "mine");
   theirPush(theirs);
@@ -219,7 +219,7 @@ test("what others committed themselves is not looked through for it", async () =
   expect([remote("work^1"), remote("work^2")]).toEqual([mine, theirs]);
 });
 
-test("work that collides with somebody else's is not pushed, and the files are named", async () => {
+test("work that collides with another's is not pushed, and the files are named", async () => {
   const theirs = await theirsOf({ "work.txt": "of a person" }, "theirs");
   const mine = await commit("of the agent", "mine");
   theirPush(theirs);
@@ -240,7 +240,7 @@ test("a branch that moves at every push is given up after a while, and may be tr
   expect(remote("work")).toBe(later[4]);
 });
 
-test("a server that can't write the branch, which has not moved, is told in its own words, and may be tried again", async () => {
+test("a server that can't write the branch, which has not moved, is reported in its own words, and may be tried again", async () => {
   const mine = await commit("mine\n", "Mine");
   const lock = join(bare, "refs/heads/work.lock");
   await writeFile(lock, "");
@@ -266,7 +266,7 @@ test("nothing is pushed by a worker that lost the session", async () => {
   expect(branches()).toBe("main");
 });
 
-test("nothing is pushed once the lease has run out, although nobody else has the session", async () => {
+test("nothing is pushed once the lease has run out, although no other worker has the session", async () => {
   const mine = await commit("of the agent", "mine");
   await expireLease(world.database, attempt.session.sessionId);
   await expect(pushWith(mine)).rejects.toBeInstanceOf(LeaseLostError);
@@ -286,7 +286,7 @@ test("a worker that loses the session while the branch moves does not push again
   expect([await pushes(), remote("work")]).toEqual([1, theirs]);
 });
 
-test("after somebody rewrote the branch, theirs is the base: only what was not pushed before comes on top", async () => {
+test("after the branch was rewritten, theirs is the base: only what was not pushed before comes on top", async () => {
   const kept = await workOf({ "kept.txt": "k\n" }, "kept");
   const dropped = await workOf({ "kept.txt": "k\n", "dropped.txt": "d\n" }, "dropped", kept);
   await push(dropped, []);
@@ -299,7 +299,7 @@ test("after somebody rewrote the branch, theirs is the base: only what was not p
   expect(files()).toBe("README.md\nfresh.txt\nkept.txt\nreviewed.txt");
 });
 
-test("what somebody took off the branch's end does not come back", async () => {
+test("a commit that was removed from the branch's end does not come back", async () => {
   const kept = await workOf({ "kept.txt": "k\n" }, "kept");
   const dropped = await workOf({ "kept.txt": "k\n", "dropped.txt": "d\n" }, "dropped", kept);
   await push(dropped, []);
@@ -311,7 +311,7 @@ test("what somebody took off the branch's end does not come back", async () => {
   expect(files()).toBe("README.md\nfresh.txt\nkept.txt");
 });
 
-test("an agent that rewrote its own commits does not undo what somebody else committed on top of them", async () => {
+test("an agent that rewrote its own commits does not undo another's commits on top of them", async () => {
   const first = await commit("1\n", "first");
   await push(first, []);
   theirPush(await theirsOf({ "work.txt": "1\n", "their.txt": "t\n" }, "theirs", first));
@@ -320,7 +320,7 @@ test("an agent that rewrote its own commits does not undo what somebody else com
   expect(files()).toBe("README.md\nmore.txt\ntheir.txt\nwork.txt");
 });
 
-test("an agent that rewrote its own commits, and nobody else's, has its files on the branch", async () => {
+test("an agent that rewrote its own commits, and no others, has its files on the branch", async () => {
   const first = await commit("1\n", "first");
   await push(first, []);
   const amended = await commit("2\n", "first, amended");

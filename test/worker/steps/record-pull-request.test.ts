@@ -34,13 +34,13 @@ const rows = async (): Promise<unknown[]> =>
 const opened = async (): Promise<number> =>
   (await world.events(attempt)).filter((line) => line.startsWith("pullRequest.opened")).length;
 
-test("a pull request that was opened is the session's, and told once", async () => {
+test("a pull request that was opened is the session's, and announced once", async () => {
   expect(await recordPullRequest(attempt, world, found({ created: true }))).toEqual({ openedBy: null });
   const row = { number: 7, head: attempt.session.branchName, target: "main", head_sha: "abc", state: "open" };
   expect([await rows(), await opened()]).toEqual([[row], 1]);
 });
 
-test("one that was found again is told of no more, and is for the newest commit", async () => {
+test("one that was found again is not announced again, and is for the newest commit", async () => {
   await recordPullRequest(attempt, world, found({ created: true }));
   await recordPullRequest(attempt, world, found({ headSha: "def" }));
   expect([await rows(), await opened()]).toEqual([[expect.objectContaining({ head_sha: "def" })], 1]);

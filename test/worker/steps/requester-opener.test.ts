@@ -84,7 +84,7 @@ test("so the forge's own token need not be able to", async () => {
   await expect(prepareWorkspace(again, services)).rejects.toMatchObject({ code: "repository_access_denied" });
 });
 
-test("of a session that nobody in particular asked for, Offstage's own account opens it", async () => {
+test("of a session without a requester, Offstage's own account opens it", async () => {
   await beginAsAda();
   await world.database.pool.query("update session set requested_by = null, status = 'completed'");
   const attempt = await world.begin();

@@ -44,7 +44,9 @@ const collisions = {
 } as const;
 type Collided = (typeof collisions)[keyof typeof collisions];
 
-/** A session that pushed `first.txt`, and is in the middle of a merge with what others pushed since; `new.txt` is theirs. */
+/**
+ * A session that pushed `first.txt`, and is in the middle of a merge with others' pushes since; `new.txt` is theirs.
+ */
 async function begin({ mine, theirs, status }: Collided, isRewritten = false) {
   const first = await world.begin();
   const { clones } = await prepareWorkspace(first, one);
@@ -95,7 +97,7 @@ async function takeOver(attempt: Attempt, worker: "one" | "two") {
 const sides = (clones: readonly Clone[]): string => gitIn(clones, "ls-files", "--stage");
 
 describe.each(["one", "two"] as const)("on worker %s, after another ended in the middle", (worker) => {
-  test.each(Object.entries(collisions))("a merge with %s goes on, and is told again", async (_, collision) => {
+  test.each(Object.entries(collisions))("a merge with %s goes on, and is in the prompt again", async (_, collision) => {
     const { attempt, clones, path, branch, theirs } = await begin(collision);
     const before = sides(clones);
     await keep(attempt, clones);
@@ -124,7 +126,7 @@ describe.each(["one", "two"] as const)("on worker %s, after another ended in the
     expect([world.git("show", `${branch}:${path}`), world.git("show", `${branch}:new.txt`)]).toEqual(["both", "new"]);
   });
 
-  test("work that is put on top of a rewritten branch goes on, and is told again", async () => {
+  test("work that is put on top of a rewritten branch goes on, and is in the prompt again", async () => {
     const { attempt, clones, path, branch, theirs } = await begin(collisions["a file that is no text"], true);
     const before = sides(clones);
     await keep(attempt, clones);
@@ -239,7 +241,7 @@ describe("a clone of some folders, in the middle of a merge that collides elsewh
     const over = await takeOver(attempt, "two");
     expect(sides(over.clones)).toBe(before);
     expect(gitIn(over.clones, "status", "--short")).toBe(status);
-    // What others alone changed there stays where it is.
+    // Files that only others changed stay as they are.
     expect(filesThere(over.clones)).toBe("docs/a.md\ndocs/mine.md\nlib/deep.c");
     const resumed = await resumeJoins(over.next, over.services, over.clones, true);
     expect(resumed.conflicts).toMatchObject([{ paths: ["docs/a.md", "lib/deep.c"] }]);
@@ -343,7 +345,7 @@ describe("commits that a checkpoint builds on, and the remote has lost", () => {
     expect(gitIn(restored, "rev-parse", "MERGE_HEAD")).toBe(theirs);
   });
 
-  test("are said to be missing if nobody has them, and the clone starts from the remote", async () => {
+  test("are reported as missing if they are nowhere, and the clone starts from the remote", async () => {
     const { attempt, clones, branch } = await begin(collisions["a file that is no text"]);
     await keep(attempt, clones);
     await forgetHeld();

@@ -147,7 +147,7 @@ function addAutomationChanges(app: App, options: ApiOptions): void {
       const before = await requireAutomation(options, principal, request.params.keyOrId);
       const { id } = before;
       const { repositories, codeRepoIds, triggers, ...changes } = request.body;
-      // Whoever may write may stop an automation of a file at once.
+      // The right to write is enough to pause an automation from a file.
       if (Object.keys(request.body).some((field) => field !== "paused")) requireNotOfFile(before);
       const fanOut = changes.fanOut ?? before.fanOut;
       await checkAgent(options, changes.agent);

@@ -35,7 +35,7 @@ import {
 const tags = ["Hooks"];
 /** Answers of the operations that take deliveries. 200: what a sender asks for to know the address. */
 const responses = { 200: z.string(), 202: receivedSchema, "4xx": errorSchema, "5xx": errorSchema };
-/** What takes deliveries: whether more work may begin, and how many of an address in a minute. */
+/** Limits on deliveries: whether more work may begin, and how many per address and minute. */
 interface HookServices {
   readonly triggers: ReceivingTriggers;
   readonly connections: Known<DeliveringConnection>;
@@ -44,8 +44,8 @@ interface HookServices {
 }
 
 /**
- * How many deliveries an address takes in a minute. Whoever knows it may send what is not signed rightly: that is counted by itself, so
- * that it keeps out nothing that its sender signed. Each throws TooManyRequestsError.
+ * How many deliveries an address takes in a minute. Deliveries without a valid signature, which anyone can send who
+ * knows the address, are counted separately, so that they do not block signed ones. Each throws TooManyRequestsError.
  */
 interface DeliveryRates {
   readonly takeSigned: (address: string, reply: FastifyReply) => void;
@@ -63,7 +63,7 @@ function createDeliveryRates({ rateLimitPerMinute, deliveriesPerMinute }: ApiOpt
   };
 }
 
-/** What a sender is answered: what came of its delivery, or what it asked for to know the address. */
+/** The answer to a sender: the outcome of its delivery, or its check of the address. */
 type Answer = Received | AddressHandshake;
 
 /** Adds the operations that take deliveries. Their bodies are read as bytes: signatures are over these. */
@@ -138,7 +138,8 @@ async function receiveForTrigger(
     const { fireable, version, secretsAt } = found;
     const received = { fireable, version, delivery, secrets: secretsAt(now), now, traceParent };
     const isRight = isSignedDelivery(received);
-    // What is kept in memory may serve to take a delivery, which is checked once more when it is written: never to refuse one.
+    // A cached trigger may be used to accept a delivery, which is checked again when it is written: never to refuse
+    // one.
     const mayBeKept = isRight && fireable.trigger.type === "webhook";
     if (isFresh || mayBeKept) {
       requireSigned(options, isRight, () => rates.takeRefused(triggerId, reply));
@@ -188,7 +189,7 @@ async function receiveForConnection(
   let found = isUuid(connectionId) ? await connections.find(connectionId) : null;
   let isProven = isRight(found);
   if (found !== null && !isProven) {
-    // What is remembered may serve to take a delivery: never to refuse one.
+    // A cached connection may be used to accept a delivery: never to refuse one.
     found = await connections.findFresh(connectionId);
     isProven = isRight(found);
   }
@@ -208,8 +209,8 @@ async function receiveForConnection(
   const traceParent = request.span?.traceParent ?? null;
   const shared = { organizationId, connectionId, scope: connectionId, deliveryId, traceParent };
   const nothing = { name: null, contentKey: null, sharesKey: false, state: undefined, subject: null };
-  const told = events.length > 0 ? events : [{ ...nothing, event: readWebhook(delivery) }];
-  const received = told.map(({ name, contentKey, sharesKey = false, state, subject, event }, index) => {
+  const listed = events.length > 0 ? events : [{ ...nothing, event: readWebhook(delivery) }];
+  const received = listed.map(({ name, contentKey, sharesKey = false, state, subject, event }, index) => {
     const keys = eventKeys(deliveryId, contentKey, index);
     const steering = name === null ? null : steeringHintOf(event as unknown as ForgeEvent, mention ?? options.mention);
     const content = {
@@ -230,11 +231,14 @@ async function receiveForConnection(
 }
 
 /** An event of Azure DevOps with what the connection knows: which repository it is about, and whose account is the connection's own. */
-function asConnected(told: InboundEvent, { workItemRepositories, own }: DeliveringConnection): InboundEvent {
-  return withNameOf(inRepositoryOf(told, workItemRepositories), own);
+function asConnected(delivered: InboundEvent, { workItemRepositories, own }: DeliveringConnection): InboundEvent {
+  return withNameOf(inRepositoryOf(delivered, workItemRepositories), own);
 }
 
-/** Has automations of files looked at if the delivery is about a push, also about one that was delivered before: looking twice does no harm. */
+/**
+ * Requests a read of automation files if the delivery is about a push, also about one that was delivered before: a
+ * second read does no harm.
+ */
 async function askForPushedFiles(
   { database, repositoryKeyOf }: ApiOptions,
   organizationId: string,
@@ -253,7 +257,7 @@ function forgeReader(kind: string): DeliveryReader | null {
   return known === undefined ? null : readerOf(known);
 }
 
-/** Answers a sender, and counts what came of its delivery. */
+/** Answers a sender, and counts the outcome of its delivery. */
 function send({ metrics }: Pick<ApiOptions, "metrics">, reply: FastifyReply, answer: Answer): FastifyReply {
   if (!("outcome" in answer)) return reply.status(200).type(answer.contentType).send(answer.body);
   metrics.deliveryReceived(answer.outcome);

@@ -81,7 +81,7 @@ export function addLedgerOperations(
   );
 }
 
-/** Conditions and policies do not count for an automation that somebody starts again by hand. */
+/** Conditions and policies are skipped if a person starts an automation again by hand. */
 async function replay(
   { database, inserts, mention }: Pick<ApiOptions, "database" | "inserts" | "mention">,
   organizationId: string,

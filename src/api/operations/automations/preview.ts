@@ -27,7 +27,7 @@ import { maskPayload } from "./ledger.ts";
 import { eventOfSample, nameIn, type SampleEvent } from "./sample-events.ts";
 import { askerOf, requireAutomation } from "./triggers.ts";
 
-/** What a preview needs; the sample events of templates among it. */
+/** Dependencies of a preview; the sample events of templates among it. */
 type PreviewOptions = Pick<ApiOptions, "database" | "vault" | "templates" | "maskOf"> & {
   readonly automationTemplates: AutomationTemplates;
 };
@@ -51,7 +51,7 @@ export function addPreviewOperation(app: App, options: PreviewOptions): void {
   );
 }
 
-/** What is previewed: a saved automation with the draft's changes, or the draft alone. */
+/** The previewed automation: a saved one with the draft's changes, or the draft alone. */
 interface Draft {
   readonly name: string;
   readonly instructions: string;
@@ -155,7 +155,7 @@ async function evaluate(
   },
 ): Promise<TriggerPreview[]> {
   const verdicts = new Map<PreviewedTrigger, Verdict>();
-  // Conditions see a repository in what a forge tells alone.
+  // Conditions see a repository only in events of forges.
   for (const isForge of [true, false]) {
     const alike = triggers.filter(({ type }) => (type === "forge") === isForge);
     if (alike.length === 0) continue;
@@ -188,7 +188,7 @@ function shownOf(
   };
 }
 
-/** What conditions of a trigger that is not saved see as its id. */
+/** The id of an unsaved trigger in its conditions. */
 const noId = "00000000-0000-0000-0000-000000000000";
 
 function expressionOf({ id = noId, type, condition, concurrency }: PreviewedTrigger): Expression {

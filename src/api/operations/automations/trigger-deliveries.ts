@@ -40,7 +40,7 @@ export function isSignedDelivery({ fireable: { trigger }, delivery, secrets, now
   throw takesNone(trigger);
 }
 
-/** What the sender of a signed delivery asks for to know the address; null if it does not. */
+/** The sender's check of the address in a signed delivery; null if it is none. */
 export function handshakeOf({ fireable: { trigger }, delivery }: TriggerDelivery): AddressHandshake | null {
   return trigger.type === "source" ? (sources[trigger.source].reader.handshake?.(delivery) ?? null) : null;
 }
@@ -85,8 +85,7 @@ async function deliverToSource(
   const listed = events.filter(({ name }) => trigger.events.length === 0 || trigger.events.includes(name));
   if (listed.length === 0) {
     const names = events.map(({ name }) => name).join(", ");
-    const refusal =
-      names === "" ? "it tells of nothing that triggers can listen to" : `the trigger does not list ${names}`;
+    const refusal = names === "" ? "no trigger can listen to it" : `the trigger does not list ${names}`;
     const payload = events[0]?.event ?? readWebhook(delivery);
     return foremost(await fireFresh(services, received, [{ payload, deliveryId, keys: [], refusal }]));
   }
@@ -105,8 +104,8 @@ export function foremost(all: readonly Received[]): Received {
 }
 
 /**
- * What tells a second delivery of an event: the sender's id of the delivery, and what it says. One delivery may tell of several
- * events, such as the labels that were added at once.
+ * Keys by which a second delivery of an event is recognized: the sender's id of the delivery, and its content. One
+ * delivery may have several events, such as the labels that were added at once.
  * @param index of the event in its delivery
  */
 export function eventKeys(deliveryId: string | null, contentKey: string | null, index: number): string[] {
@@ -121,7 +120,7 @@ export function eventKeys(deliveryId: string | null, contentKey: string | null, 
 /** Characters of a key as it is; a longer one is hashed. */
 const longestKey = 500;
 
-/** What a delivery says, as it goes to the trigger. */
+/** The content of a delivery, as it goes to the trigger. */
 type Delivered = Omit<Arrival, "id" | "traceParent" | "repositoryIds">;
 
 /** Fires a trigger that was read for this delivery: what it is by now does not matter, as of several events some may have been fired. */

@@ -196,7 +196,7 @@ async function requireTriggerable(
   throw new ForbiddenError(`this key may not trigger ${keyOrId.slice(0, 100)}: it is limited to other automations`);
 }
 
-/** Who asks for a template to be rendered: each key and each user has its own turn. */
+/** The caller of a rendering, for fairness: each key and each user has its own queue. */
 export function askerOf({ organizationId, keyId, userId }: Principal): QueuedCaller {
   return { organizationId, id: keyId ?? userId ?? "" };
 }

@@ -80,8 +80,8 @@ export function addNoticeOperations(app: App, options: ApiOptions): void {
 }
 
 /**
- * Adds what the link in a mail leads to. Mail programs send a form (RFC 8058), which is not read: whoever has the mail may end mails of
- * its kind, and nothing else.
+ * Adds the operation behind a mail's unsubscribe link. Mail programs send a form (RFC 8058), which is not read: any
+ * holder of the mail may end mails of its kind, and nothing else.
  */
 function addUnsubscribe(app: App, { database, vault }: ApiOptions): void {
   void app.register(async (scope) => {

@@ -6,7 +6,7 @@ import { answers, idOf, idParameters } from "../../http/shapes.ts";
 
 const tags = ["Notices"];
 
-/** Adds the operations on outcomes that a person has not looked at: count them, mark one or all as looked at. */
+/** Adds the operations on a person's unread outcomes: count them, mark one or all as read. */
 export function addReadMarkOperations(app: App, { database }: ApiOptions): void {
   app.get(
     "/session/unread",

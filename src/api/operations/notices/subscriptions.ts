@@ -40,7 +40,7 @@ export function addSubscriptionOperations(app: App, { database, vault }: ApiOpti
   app.post(
     "/subscription/renew",
     {
-      // A service worker tells it while nobody need be signed in: the secret says which subscription it is.
+      // A service worker sends it without a signed-in person: the secret identifies the subscription.
       config: { operation: { scope: null, secretBody: true } },
       schema: {
         tags,

@@ -25,8 +25,8 @@ const tags = ["Sign-in"];
 const challengePattern = /^[\w-]{43}$/u;
 
 /**
- * Adds the authorization endpoint (OAuth 2.1), which sends a browser to our page that asks the person, and the operations of that
- * page. The person is whoever is signed in to the web app there.
+ * Adds the authorization endpoint (OAuth 2.1), which sends a browser to our page that asks the person, and the
+ * operations of that page. The person is the one signed in to the web app there.
  */
 export function addAuthorizeOperations(app: App, options: ApiOptions): void {
   const starts = createFailureLimit(startsPerMinute);
@@ -101,7 +101,7 @@ async function begin(options: ApiOptions, request: FastifyRequest, reply: Fastif
     request.log.info({ err: error }, "a program that asks for access can't be used");
     return reply.redirect(problemPage("client"));
   }
-  // Before the address is known to be the client's, nobody is sent there.
+  // The browser is not redirected to an address before that is known to be the client's.
   if (!isRegistered(client, redirectUri)) return reply.redirect(problemPage("redirect"));
   const publicUrl = options.publicUrl();
   const issuer = baseUrlOf(request, publicUrl);
@@ -123,7 +123,7 @@ async function begin(options: ApiOptions, request: FastifyRequest, reply: Fastif
   return reply.redirect(`/authorize/${token}`);
 }
 
-/** The query's parameters that stand in it once; a parameter must not be repeated (RFC 6749, section 3.1). */
+/** The query's parameters that occur once; a parameter must not be repeated (RFC 6749, section 3.1). */
 function parametersOf({ query }: FastifyRequest): Readonly<Record<string, string | undefined>> {
   const given = Object.entries((query ?? {}) as Record<string, unknown>);
   return Object.fromEntries(
@@ -133,7 +133,9 @@ function parametersOf({ query }: FastifyRequest): Readonly<Record<string, string
 
 const storable = (value: string): string => value.slice(0, 4_000).replaceAll("\0", "").toWellFormed();
 
-/** What is wrong with a request, in OAuth's words (RFC 6749, section 4.1.2.1, and RFC 8707, section 2); null if nothing is. */
+/**
+ * The error of a request, in OAuth's words (RFC 6749, section 4.1.2.1, and RFC 8707, section 2); null if nothing is.
+ */
 function problemOf(
   given: Readonly<Record<string, string | undefined>>,
   hasResource: boolean,
@@ -148,7 +150,7 @@ function problemOf(
     : invalid("invalid_target", "resource must be this server's address, or that of its MCP server");
 }
 
-/** Codes alone: anybody can write the address. */
+/** Codes only: the address is untrusted. */
 const problemPage = (problem: ConsentProblem): string => `/authorize?problem=${problem}`;
 
 function consentOf(
@@ -186,7 +188,7 @@ async function decide(
   return { redirectUrl: answerUrl(asked, { code }) };
 }
 
-/** Where the browser goes with an answer, which names this server (RFC 9207). */
+/** The address to which the browser is redirected with an answer, which names this server (RFC 9207). */
 function answerUrl(
   { redirectUri, state, issuer }: Pick<OAuthRequest, "redirectUri" | "state" | "issuer">,
   answer: Readonly<Record<string, string>>,

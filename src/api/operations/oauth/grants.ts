@@ -10,7 +10,10 @@ import { answers, idOf, idParameters } from "../../http/shapes.ts";
 
 const tags = ["Sign-in"];
 
-/** The grants that a caller may see and end: an admin all of them, a user or key its own; null: whoever opened a link has none of their own. */
+/**
+ * The grants that a caller may see and end: an admin all of them, a user or key its own; null: a reader by a share link
+ * has none.
+ */
 function mayManage(request: FastifyRequest): GrantOwner | null {
   const principal = principalOfRequest(request);
   if (hasScope(principal, "admin")) return { all: true };

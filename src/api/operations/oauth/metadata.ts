@@ -4,9 +4,9 @@ import { scopes, type Scope } from "../../../domain/people/key.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
 import { baseUrlOf } from "../../http/hosts.ts";
 
-/** Where each resource is, after the server's address. */
+/** The path of each resource, after the server's address. */
 export const resourcePaths: Readonly<Record<Resource, string>> = { api: "", mcp: "/mcp" };
-/** What a program needs to be of use (MCP authorization, "Scope Minimization"). */
+/** The scopes that a program usually needs (MCP authorization, "Scope Minimization"). */
 const usualScopes: Readonly<Record<Resource, readonly Scope[]>> = { api: scopes, mcp: ["read", "write"] };
 
 /** The address of a resource's metadata (RFC 9728, section 3.1). @param base this server's address */

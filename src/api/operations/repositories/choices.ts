@@ -24,7 +24,7 @@ import { readAddress, requireAllowed } from "../resolve.ts";
 const tags = ["Repositories"];
 const query = optionalText(200).default("").meta({ description: "What the names have; omitted: anything." });
 const url = text(2_000).meta({ description: "The repository's address." });
-// Whoever may start a session may learn what it could work on.
+// A caller that may start a session may list what it could work on.
 const config = { operation: { scope: "write" } } as const;
 
 /** Adds the operations that offer what the forges have, while people choose: repositories, branches, files. */

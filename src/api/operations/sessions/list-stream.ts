@@ -6,7 +6,7 @@ import { errorSchema } from "../../http/errors.ts";
 import { wantsStream, type Streams } from "../../http/server-sent-events.ts";
 import { feedPositionOf, type SessionChanges } from "./session-changes.ts";
 
-/** Adds the stream of what changes in the list of sessions, so that nobody who shows it need ask again and again. */
+/** Adds the stream of changes in the list of sessions, so that clients that show it need not poll. */
 export function addListStream(app: App, streams: Streams, changes: SessionChanges): void {
   app.get(
     "/session/changes",

@@ -7,13 +7,13 @@ import { listedChannel, listUnderWay, readSessions } from "../../../store/sessio
 import type { SessionRecord } from "../../../store/sessions/sessions.ts";
 import type { StreamPart, StreamSource } from "../../http/server-sent-events.ts";
 
-/** What happens within this time, in ms, is read together: an agent writes several events a second. */
+/** Changes within this time, in ms, are read together: an agent writes several events a second. */
 const gatherMs = 200;
-/** How often what is under way is looked at again, in ms: a notification can be lost. */
+/** How often running sessions are polled, in ms: a notification can be lost. */
 const usualLookAgainMs = 30_000;
-/** How long a feed that nobody watches is kept, in ms, for those who come back. */
+/** How long an unwatched feed is kept, in ms, for clients that come back. */
 const keptForMs = 120_000;
-/** What is kept for those who come back, or read slowly. */
+/** The bounds of changes kept for clients that come back, or read slowly. */
 const keptAtMost = { changes: 1_000, bytes: 8_000_000 } as const;
 
 /** Position in an organization's feed: the feed's id, and the number of a change. */
@@ -24,18 +24,18 @@ export interface FeedPosition {
 
 /** Streams of what changes in organizations' lists of sessions. */
 export interface SessionChanges {
-  /** The feed of an organization. To whoever comes without a position that it still has it first says `reset`. */
+  /** The feed of an organization. A client without a position that it still has first gets `reset`. */
   of(organizationId: string): StreamSource<FeedPosition>;
   close(): Promise<void>;
 }
 
-/** What the streams need. */
+/** Options of the streams. */
 export interface SessionChangesOptions {
   readonly database: Database;
   readonly logger: Logger;
   /** A session as the API shows it. */
   readonly show: (record: SessionRecord) => SessionDetail;
-  /** Milliseconds between two looks at what is under way, if they are not the usual 30,000. */
+  /** Milliseconds between two polls of running sessions; default 30,000. */
   readonly lookAgainMs?: number;
 }
 
@@ -45,8 +45,8 @@ interface Change {
 }
 
 /**
- * Makes the feeds, one for each organization that somebody watches: what changed is read and formatted once, however many watch. They
- * are in memory alone. Whoever comes back to another process, or too late, is asked to read the list again (`reset`).
+ * Makes the feeds, one for each watched organization: changes are read and formatted once for all watchers. They are in
+ * memory alone. A client that comes back to another process, or too late, is asked to read the list again (`reset`).
  */
 export async function createSessionChanges(options: SessionChangesOptions): Promise<SessionChanges> {
   const { database, logger, show, lookAgainMs = usualLookAgainMs } = options;
@@ -120,14 +120,17 @@ interface Feed extends StreamSource<FeedPosition> {
   reset(): void;
   /** Sessions that were under way when they were last sent. */
   underWay(): string[];
-  /** Whether nobody has watched it for long. @param now in ms */
+  /** Whether it has been unwatched for long. @param now in ms */
   isStale(now: number): boolean;
 }
 
 function createFeed(): Feed {
   const feed = randomBytes(6).toString("hex");
   const watchers = new Set<() => void>();
-  /** Each session as it was last sent, without the time of its last change: what is the same to whoever reads is not sent again. */
+  /**
+   * Each session as it was last sent, without the time of its last change: a session that is the same to readers is not
+   * sent again.
+   */
   const sent = new Map<string, { readonly text: string; readonly isUnderWay: boolean }>();
   let kept: Change[] = [];
   let bytes = 0;
@@ -189,7 +192,7 @@ function createFeed(): Feed {
   };
 }
 
-/** Reads a position as it stands in `id:` of a stream's events; any other text is a position of no feed. */
+/** Reads a position from `id:` of a stream's events; any other text is a position of no feed. */
 export function feedPositionOf(text: string | undefined): FeedPosition {
   const [, feed = "", number = 0] = /^([0-9a-f]{12})-(\d{1,15})$/u.exec(text ?? "") ?? [];
   return { feed, number: Number(number) };

@@ -39,7 +39,7 @@ export function addShareLinkOperations(
       const id = idOf(request, "session");
       const days = request.body.expiresInDays ?? defaultShareDays;
       const { share, token } = await createShare(database, principalOfRequest(request), id, days);
-      // What follows the # stays in the browser: no server and no proxy logs it.
+      // The fragment stays in the browser: no server and no proxy logs it.
       return { ...share, url: `${publicUrl()}/shared/${id}#${token}` };
     },
   );

@@ -1,7 +1,7 @@
 import { addToken, type Token, type TokenKind } from "./token.ts";
 
 const words = new Set(["true", "false", "null", "in"]);
-/** A quote that nobody closed ends with its line; three of them with the text. */
+/** An unclosed quote ends with its line; three of them with the text. */
 const pieces =
   /(?<comment>\/\/[^\n]*)|(?<literal>[rRbB]{0,2}(?:"""[\s\S]*?(?:"""|$)|'''[\s\S]*?(?:'''|$)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?)|0x[\dA-Fa-f]+u?|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?u?)|(?<call>[A-Za-z_]\w*(?=\s*\())|(?<word>[A-Za-z_]\w*)|(?<other>[^\p{ASCII}]+|[\s\S])/uy;
 

@@ -9,7 +9,7 @@ import { liquidTokens } from "./liquid-tokens.ts";
 import type { Tokenizer } from "./token.ts";
 import { celNaming, liquidNaming, valuesFor, valuesOf, type BegunName, type Naming } from "./values.ts";
 
-/** What is written in a field: how it is coloured, and how values are named in it. */
+/** The languages of a field: their colours, and their names of values. */
 const languages: Readonly<Record<"liquid" | "cel", { readonly tokens: Tokenizer; readonly naming: Naming }>> = {
   liquid: { tokens: liquidTokens, naming: liquidNaming },
   cel: { tokens: celTokens, naming: celNaming },
@@ -40,9 +40,9 @@ export function CodeField({
   readonly rows: number;
   readonly value: string;
   readonly onChange: (value: string) => void;
-  /** What can be named, by the names that it has in the language. */
+  /** The values that can be named, by their names in the language. */
   readonly roots: Readonly<Record<string, unknown>>;
-  /** What is underlined as wrong. */
+  /** The part that is underlined as wrong. */
   readonly problemAt?: Place | null;
 }) {
   const texts = useAutomationTexts().editor;
@@ -124,14 +124,14 @@ export function CodeField({
   );
 }
 
-/** Writes a text where the cursor is, or in the place of what is selected, as somebody types it: it can be undone. */
+/** Inserts a text at the cursor, or replaces the selection, as if typed: it can be undone. */
 function insert(text: string): void {
   // Nothing that is not deprecated is undone by the browser's own undo.
   // oxlint-disable-next-line typescript/no-deprecated
   document.execCommand("insertText", false, text);
 }
 
-/** What lies below a place of the text. */
+/** An element below a place of the text. */
 function Below({
   layer,
   at,
@@ -166,7 +166,7 @@ function Below({
   );
 }
 
-/** Where a character of the layer's text is drawn. */
+/** The rectangle in which a character of the layer's text is drawn. */
 function rectangleAt(layer: HTMLElement, at: number): DOMRect {
   const texts = document.createTreeWalker(layer, NodeFilter.SHOW_TEXT);
   let passed = 0;

@@ -64,8 +64,8 @@ interface Piece extends Token {
 }
 
 /**
- * The pieces of each line, without what ends it. Each line is a block: browsers mirror brackets wrongly where lines of two directions with
- * elements in them stand in one.
+ * The pieces of each line, without what ends it. Each line is a block: browsers mirror brackets wrongly if one block
+ * has lines of two directions with elements in them.
  */
 function linesOf(tokens: readonly Token[]): Piece[][] {
   let line: Piece[] = [];

@@ -4,7 +4,7 @@ const words = new Set([
   ..."and or contains in true false nil null empty blank with limit offset reversed".split(" "),
   ..."case when if elsif else endif unless for as".split(" "),
 ]);
-/** What stands inside of `{{ … }}` and `{% … %}`. A quote that nobody closed ends where the tag does. */
+/** The inside of `{{ … }}` and `{% … %}`. An unclosed quote ends with the tag. */
 const inside =
   /(?<mark>-?[%}]\})|(?<space>\s+)|(?<literal>"[^"\n]*"|'[^'\n]*'|["'](?:(?![%}]\})[^\n])*|\d+(?:\.\d+)?)|(?<word>[A-Za-z_][\w-]*)|(?<other>[^\p{ASCII}]+|[\s\S])/uy;
 /** The blocks that are no template inside, and how such a block looks. */

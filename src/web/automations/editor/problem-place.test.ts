@@ -3,7 +3,7 @@ import { renderLiquid } from "../../../templates/liquid.ts";
 import { messageOf } from "../../../domain/errors/errors.ts";
 import { placeOf } from "./problem-place.ts";
 
-/** What the renderer says of a template that it can't render. */
+/** The renderer's message about a template that it can't render. */
 function problemOf(template: string): string {
   try {
     return renderLiquid(template, {}, 1_000);

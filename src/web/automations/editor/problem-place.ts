@@ -5,7 +5,8 @@ export interface Place {
 }
 
 /**
- * Where in a template its problem is, as its sentence says it: `…, line:2, col:5`. It reaches to the end of its tag, or of its line.
+ * The position of a template's problem, as its sentence gives it: `…, line:2, col:5`. It reaches to the end of its tag,
+ * or of its line.
  * @returns null if the sentence names no place of this text
  */
 export function placeOf(problem: string | null, text: string): Place | null {

@@ -11,7 +11,7 @@ export interface OfferedValue {
   readonly hasMore: boolean;
 }
 
-/** What was written of a value's name, and where in the text it begins. */
+/** The begun name of a value, and its position in the text. */
 export interface BegunName {
   readonly from: number;
   readonly words: string;
@@ -19,9 +19,9 @@ export interface BegunName {
 
 /** A language whose texts name values. */
 export interface Naming {
-  /** Names that stand behind a point; others stand in brackets. */
+  /** Names that are written behind a point; others are in brackets. */
   readonly plain: RegExp;
-  /** The name that the cursor stands behind; null: none has been begun. */
+  /** The name before the cursor; null: none has been begun. */
   begunAt(text: string, cursor: number): BegunName | null;
 }
 
@@ -76,7 +76,7 @@ export function valuesOf(roots: Readonly<Record<string, unknown>>, { plain }: Na
 }
 
 function innerOf(path: string, value: unknown, plain: RegExp): (readonly [path: string, value: unknown])[] {
-  // One of a list stands for all.
+  // One item of a list represents all.
   if (Array.isArray(value)) return value.length === 0 ? [] : [[`${path}[0]`, value[0]]];
   if (typeof value !== "object" || value === null) return [];
   // Neither language has a way to write every name.
@@ -100,6 +100,6 @@ export function valuesFor(words: string, values: readonly OfferedValue[]): Offer
   const begin = new Set(values.filter(({ path }) => path.toLowerCase().startsWith(written)));
   const has = values.filter((value) => !begin.has(value) && value.path.toLowerCase().includes(end));
   const all = end === "." ? [...begin] : [...begin, ...has];
-  // What is written already need not be offered.
+  // A complete name need not be offered.
   return all.length === 1 && all[0]?.path === words ? [] : all.slice(0, mostShown);
 }

@@ -1,7 +1,10 @@
 import type { ForgeEventName } from "../../../domain/automations/forge-event.ts";
 import type { ForgeKind } from "../../../domain/repositories/repository.ts";
 
-/** What to choose at a forge's webhook so that it tells of an event, in the forge's own words; a kind that is missing can't tell. */
+/**
+ * What to choose at a forge's webhook to have an event delivered, in the forge's own words; a missing kind can't
+ * deliver it.
+ */
 export const forgeChoices: Readonly<Record<ForgeEventName, Readonly<Partial<Record<ForgeKind, string>>>>> = {
   "issue.opened": {
     github: "Issues",
@@ -131,12 +134,12 @@ export const forgeChoices: Readonly<Record<ForgeEventName, Readonly<Partial<Reco
   "release.published": { github: "Releases", gitlab: "Releases events", gitea: "Release" },
 };
 
-/** What to choose for several events, each once, and which of them the forge can't tell of. */
+/** What to choose for several events, each once, and which of them the forge can't deliver. */
 export function choicesFor(
   kind: ForgeKind,
   events: readonly string[],
 ): { readonly choose: readonly string[]; readonly untold: readonly string[] } {
   const known = events.filter((name): name is ForgeEventName => Object.hasOwn(forgeChoices, name));
-  const told = known.flatMap((name) => forgeChoices[name][kind] ?? []);
-  return { choose: [...new Set(told)], untold: known.filter((name) => forgeChoices[name][kind] === undefined) };
+  const choices = known.flatMap((name) => forgeChoices[name][kind] ?? []);
+  return { choose: [...new Set(choices)], untold: known.filter((name) => forgeChoices[name][kind] === undefined) };
 }

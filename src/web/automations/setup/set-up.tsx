@@ -11,16 +11,16 @@ import { choicesFor } from "./forge-choices.ts";
 import { apiExamples, sourceExample, webhookExample, type ShellExample } from "./shell-examples.ts";
 import { sourceSetups } from "./source-setups.ts";
 
-/** How what starts an automation is set up outside of Offstage: where it sends to, how it signs, with lines to copy. */
+/** How to set up an automation's senders outside of Offstage: the address, how to sign, with lines to copy. */
 export function SetUp({
   trigger,
   address,
   event,
 }: {
   readonly trigger: Trigger;
-  /** Where its senders post to; null: it has none of its own. */
+  /** The address to which its senders post; null: it has none. */
   readonly address: string | null;
-  /** What stands in the examples. */
+  /** The contents of the examples. */
   readonly event: EventContext;
 }) {
   const texts = useAutomationTexts().setUp;

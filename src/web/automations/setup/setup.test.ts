@@ -22,16 +22,16 @@ it("has what docs/forges.md says is to be chosen at each forge", async () => {
         .slice(1, -1)
         .map((cell) => cell.trim()),
     );
-  const told = rows.flatMap(([names = "", ...cells]) =>
+  const listed = rows.flatMap(([names = "", ...cells]) =>
     [...names.matchAll(/`([^`]+)`/gu)].map(([, name = ""]) => {
       const choices = columns.flatMap((kind, index) => (cells[index] === "–" ? [] : [[kind, cells[index]] as const]));
       return [name, Object.fromEntries(choices)] as const;
     }),
   );
-  expect(Object.fromEntries(told)).toEqual(forgeChoices);
+  expect(Object.fromEntries(listed)).toEqual(forgeChoices);
 });
 
-it("says each choice once, and what a forge does not tell of", () => {
+it("lists each choice once, and the events that a forge does not deliver", () => {
   expect(choicesFor("github", ["issue.opened", "issue.labeled", "push", "session.completed"])).toEqual({
     choose: ["Issues", "Pushes"],
     untold: [],

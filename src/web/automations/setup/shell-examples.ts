@@ -54,7 +54,7 @@ export function webhookExample({ url, verify }: Webhook, event: EventContext): S
   }
 }
 
-/** How to send an event to a source that anybody may be; null: its service alone sends. */
+/** How to send an event to a source by hand; null: only its service sends. */
 export function sourceExample({ url, source, events }: Source): ShellExample | null {
   if (source !== "cloudEvents") return null;
   const [type = "com.example.build.failed"] = events;

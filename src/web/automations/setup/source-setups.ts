@@ -1,6 +1,6 @@
 import type { SourceName } from "../../../domain/automations/source-event.ts";
 
-/** What an automation for a source may look like. */
+/** An example automation for a source. */
 export interface SourceSetup {
   /** In CEL. */
   readonly condition: string;
@@ -8,7 +8,7 @@ export interface SourceSetup {
   readonly instructions: string;
 }
 
-/** An example for each source; docs/sources.md has more of it. How it is set up stands in the texts. */
+/** An example for each source; docs/sources.md has more of it. The steps of its setup are in the texts. */
 export const sourceSetups: Readonly<Record<SourceName, SourceSetup>> = {
   sentry: {
     condition: `event.issue.project.key == "front-end" && "error" in event.issue.labels`,

@@ -6,7 +6,7 @@ import { Field, fieldOf } from "../field.tsx";
 import { FormEnd } from "../form-end.tsx";
 import { ErrorText } from "../notice.tsx";
 
-/** What is saved of a secret; an empty value: as before. */
+/** The fields of a secret to save; an empty value: unchanged. */
 export interface SecretValues {
   readonly name: string;
   readonly value: string;

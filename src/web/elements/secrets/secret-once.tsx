@@ -10,7 +10,7 @@ export function SecretOnce({
   onDone,
 }: {
   label: string;
-  /** What the secret is for. */
+  /** The purpose of the secret. */
   about: string;
   secret: string;
   onDone: () => void;

@@ -16,7 +16,7 @@ export function SecretRow({
   reload,
 }: {
   secret: Secret;
-  /** Stands between the phases and the time. */
+  /** Shown between the phases and the time. */
   about: ReactNode;
   remove: {
     readonly button: string;

@@ -9,7 +9,7 @@ export function PullRequestFields({
   onChange,
 }: {
   readonly values: PullRequestValues;
-  /** Of the form: what is wrong with one of these fields is said there. */
+  /** The form's error: a problem with one of these fields is shown there. */
   readonly error: Error | null;
   readonly onChange: (values: PullRequestValues) => void;
 }) {

@@ -1,19 +1,19 @@
 import type { PullRequestField, PullRequestSettings } from "../../../domain/repositories/pull-request-settings.ts";
 import { linesOf } from "../lines.ts";
 
-/** What a pull request gets by name. */
+/** The fields of a pull request with names. */
 export const namedFields = ["labels", "reviewers", "assignees"] as const satisfies readonly PullRequestField[];
 
-/** What a form says of how pull requests are opened; names stand one on each line, as some have commas. */
+/** A form's values for how pull requests are opened; names are one on each line, since some have commas. */
 export type PullRequestValues = Readonly<Record<PullRequestField, string>> & { readonly draft: boolean };
 
-/** What a form says at first: pull requests as usual. */
+/** The initial values of a form: the default pull requests. */
 export const usualPullRequest: PullRequestValues = { draft: false, labels: "", reviewers: "", assignees: "" };
 
 /** Names of the API's fields: its messages begin with them. */
 export const pullRequestErrors = namedFields.map((name) => `pullRequest.${name}` as const);
 
-/** What a form says of settings that there are. */
+/** A form's values for existing settings. */
 export function valuesOfSettings(settings: PullRequestSettings | null | undefined): PullRequestValues {
   if (settings == null) return usualPullRequest;
   const { draft, labels, reviewers, assignees } = settings;

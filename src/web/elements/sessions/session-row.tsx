@@ -13,7 +13,7 @@ import { formatDollars } from "../../texts/formats.ts";
 /** Labels of a session that its row shows. */
 const shownLabels = 2;
 
-/** A session in a list: what it is, what it is about now, and what came of it. */
+/** A session in a list: what it is, what it does now, and its outcome. */
 export const SessionRow = memo(function SessionRow({
   session,
   isWanted = false,
@@ -122,7 +122,7 @@ export const SessionRow = memo(function SessionRow({
   );
 });
 
-/** What a session is about now, or why it needs somebody; nothing if it is just over. */
+/** A session's current activity, or why it needs a person; nothing if it has just ended. */
 function Now({ session }: { session: SessionDetail }) {
   const { session: texts } = useElementTexts();
   const { status, failure, waiting, retry, activity, queuePosition, pullRequests } = session;
@@ -148,7 +148,7 @@ function Now({ session }: { session: SessionDetail }) {
   return why === undefined ? null : <Line tone="text-warn">{why}</Line>;
 }
 
-/** Why a pull request needs somebody; null: it does not. */
+/** Why a pull request needs a person; null: it does not. */
 function wantsOf(
   { state, number, mergeable, checks, review }: PullRequest,
   texts: ReturnType<typeof useElementTexts>["session"],

@@ -6,7 +6,7 @@ import { ConfirmButton } from "../dialog.tsx";
 import { ErrorText } from "../notice.tsx";
 import { Ago, Day, useNow } from "../time.tsx";
 
-/** A link that shows a session: by whom it was made, until when it shows it, and a button that ends that. */
+/** A share link of a session: its maker, its expiry, and a button that revokes it. */
 export function ShareRow({
   share: { createdAt, createdBy, expiresAt, revokedAt, lastUsedAt },
   children,

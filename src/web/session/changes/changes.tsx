@@ -19,11 +19,11 @@ import { useViewed } from "./viewed.ts";
 
 /** If more files are changed, they are folded at first. */
 const openedAtMost = 20;
-/** If more files are changed, the others are drawn once somebody asks for them. */
+/** If more files are changed, the others are drawn once the user asks for them. */
 const drawnAtMost = 100;
 
 type Repository = SessionDiff["repositories"][number];
-/** The changed files of one repository, or the edits that an agent tells of. */
+/** The changed files of one repository, or the edits that an agent reports. */
 interface Part {
   readonly key: string;
   readonly name: string | null;
@@ -33,7 +33,7 @@ interface Part {
   readonly truncated: boolean;
 }
 
-/** What a session has changed so far: as its agent tells of it while it works, and as it was committed. */
+/** The changes of a session so far: as its agent reports them while it works, and as committed. */
 export function Changes({ session, view, onSent }: { session: SessionDetail; view: SessionView; onSent: () => void }) {
   const texts = useSessionTexts().changes;
   const { id, status } = session;
@@ -78,7 +78,7 @@ function Parts({ sessionId, parts, onSent }: { sessionId: string; parts: readonl
   const [isWhole, setWhole] = useState(false);
   const drawn = isWhole ? found : found.slice(0, drawnAtMost);
   const isDrawn = new Set(drawn);
-  /** Whether files are open that nobody has opened or closed. */
+  /** Whether files are open that the user has neither opened nor closed. */
   const [isOpenAtFirst, setOpenAtFirst] = useState<boolean | null>(null);
   const [changed, setChanged] = useState<ReadonlyMap<string, boolean>>(new Map());
   const isOpen = (file: ChangedFile): boolean =>
@@ -154,7 +154,7 @@ function Parts({ sessionId, parts, onSent }: { sessionId: string; parts: readonl
           comments={comments}
           onDiscard={() => setComments(() => [])}
           onSent={(sent) => {
-            // What was written while a slow server took them is not among them.
+            // Comments that were written during a slow request are not among them.
             setComments((now) => now.filter(({ id }) => !sent.some((comment) => comment.id === id)));
             onSent();
           }}

@@ -3,7 +3,7 @@ import { isShared } from "../../query.ts";
 import { useStored } from "../../use-stored.ts";
 import type { SessionTexts } from "../../texts/session.ts";
 
-/** What somebody has to say about a line of a change, not sent yet. */
+/** A comment on a line of a change, not sent yet. */
 export interface Comment {
   readonly id: string;
   readonly file: string;

@@ -13,7 +13,7 @@ const options = {
   unsafeCSS: '[style*="#66707B" i] { --diffs-token-light: #444c56 !important; }',
 } as const;
 
-/** Whether lines of before and after stand side by side. */
+/** Whether lines of before and after are side by side. */
 export type DiffStyle = "split" | "unified";
 
 /** How diffs are drawn, which follows the chosen colours and language. */
@@ -37,14 +37,14 @@ function sayUnmodified(diff: HTMLElement, unmodified: (count: number) => string)
   }
 }
 
-/** What stands below a line: a comment, or the form for one. */
+/** The content below a line: a comment, or the form for one. */
 export interface LineNote {
   readonly comment: Comment | null;
 }
 
 /**
  * The changed lines of one file, with comments below them.
- * @param onComment called for a line on which somebody wants to say something; null: nobody may
+ * @param onComment called for a line that the user wants to comment on; null: comments are not allowed
  */
 export function LinesOfFile({
   file,
@@ -59,7 +59,7 @@ export function LinesOfFile({
   diffStyle: DiffStyle;
   notes: DiffLineAnnotation<LineNote>[];
   onComment: ((side: Comment["side"], line: number) => void) | null;
-  /** Draws what stands below a line. */
+  /** Draws the content below a line. */
   children: (note: DiffLineAnnotation<LineNote>) => ReactNode;
 }) {
   const texts = useSessionTexts().comments;

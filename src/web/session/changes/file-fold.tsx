@@ -8,7 +8,7 @@ import type { Comment } from "./comments.ts";
 import { LinesOfFile, type DiffStyle, type LineNote } from "./file-diff.tsx";
 import { lineOf, type ChangedFile } from "./patch-files.ts";
 
-/** Where somebody is writing a comment; `line` null: they write the number too. */
+/** The place of a comment that is being written; `line` null: the user writes the number too. */
 interface Place {
   readonly side: Comment["side"];
   readonly line: number | null;
@@ -36,7 +36,7 @@ export function FileFold({
   diffStyle: DiffStyle;
   /** Those on this file. */
   comments: readonly Comment[];
-  /** Null: nobody may send any. */
+  /** Null: comments are not allowed. */
   onComments: ((comments: readonly Comment[]) => void) | null;
 }) {
   const texts = useSessionTexts();

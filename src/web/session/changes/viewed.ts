@@ -2,7 +2,7 @@ import { useMemo } from "react";
 import { useStored } from "../../use-stored.ts";
 import type { ChangedFile } from "./patch-files.ts";
 
-/** Which files of a session's changes somebody has viewed, in this browser; a file that changes again is not. */
+/** Which files of a session's changes the user has viewed, in this browser; a file that changes again is unviewed. */
 export function useViewed(sessionId: string) {
   const [text, changeText] = useStored(`viewed ${sessionId}`);
   const marks = useMemo(() => marksOf(text), [text]);

@@ -19,7 +19,7 @@ import { TimeChart } from "./time-chart.tsx";
 
 const longestCalls = 5;
 
-/** How a session goes: where its time went, what it costs, what its sandbox uses. */
+/** A session's progress: how its time was spent, what it costs, what its sandbox uses. */
 export function Progress({ session, view }: { session: SessionDetail; view: SessionView }) {
   const texts = useSessionTexts().progress;
   const isAtWork = !isFinal(session.status) && session.status !== "draft";

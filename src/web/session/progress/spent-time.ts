@@ -9,7 +9,7 @@ export interface TimedCall {
   readonly endMs: number;
 }
 
-/** Where the agent's time went, in ms. */
+/** How the agent's time was spent, in ms. */
 export interface SpentTime {
   /** By the kind of tool call, the longest first. Time that several calls share counts for each. */
   readonly kinds: readonly (readonly [kind: string, ms: number])[];

@@ -8,8 +8,8 @@ const mostCalls = 400;
 const width = 1_000;
 
 /**
- * Steps and the agent's tool calls along the time that they took, without the pauses between attempts. What it shows stands as words in
- * the table below it.
+ * Steps and the agent's tool calls along the time that they took, without the pauses between attempts. The table below
+ * it has the same in words.
  */
 export function TimeChart({
   spans,

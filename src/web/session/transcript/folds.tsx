@@ -1,6 +1,6 @@
 import { createContext, use, useState } from "react";
 
-/** What is unfolded in a transcript, by key: a line that leaves the window and comes back is as it was. */
+/** The unfolded lines of a transcript, by key: a line that leaves the window and comes back is as it was. */
 export type Folds = Set<string>;
 
 /** The folds of the transcript around a component. */

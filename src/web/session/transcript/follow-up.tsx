@@ -15,7 +15,7 @@ export function FollowUp({
 }: {
   id: string;
   field: RefObject<HTMLTextAreaElement | null>;
-  /** What was written; it is kept by whoever shows the field. */
+  /** The text; the parent component keeps it. */
   text: string;
   onText: (change: (text: string) => string) => void;
   /** Whether an agent is at work, so that the message waits. */
@@ -30,7 +30,7 @@ export function FollowUp({
     mutationKey,
     mutationFn: (message: string) => client.session.message(id, { message }),
     onSuccess: (_, message) => {
-      // Meanwhile somebody may have begun with the next one.
+      // Meanwhile the user may have begun the next one.
       onText((now) => (now.startsWith(message) ? now.slice(message.length).trimStart() : now));
       onSent();
     },

@@ -31,7 +31,7 @@ export function NoteLine({ item }: { item: Extract<Item, { kind: "note" }> }) {
   );
 }
 
-/** What a note says; of a commit, without its subject. */
+/** A note's text; of a commit, without its subject. */
 export function noteText(note: TranscriptNote, texts: SessionTexts["notes"]): string {
   switch (note.type) {
     case "started": {

@@ -8,7 +8,10 @@ const longest = { lines: 1_000, characters: 200_000 };
 /** Height of a line in pixels: that of the class `leading-[18px]`. */
 const lineHeight = 18;
 
-/** What a tool call got or gave, as in a terminal, with its colours. @param what its name in a sentence, for the button that copies it */
+/**
+ * A tool call's input or output, as in a terminal, with its colours. @param what its name in a sentence, for the button
+ * that copies it
+ */
 export function Output({ label, what, text }: { label: string; what: string; text: string }) {
   const chunks = useMemo(() => chunksOf(text), [text]);
   const lines = chunks.reduce((sum, chunk) => sum + chunk.lines, 0);
@@ -40,7 +43,7 @@ function LongOutput({ label, chunks }: { label: string; chunks: readonly OutputC
     getScrollElement: () => frame.current,
     estimateSize: (index) => (chunks[index]?.lines ?? 0) * lineHeight,
     overscan: 1,
-    // What went wrong stands at the end.
+    // Errors are at the end.
     initialOffset: chunks.reduce((sum, chunk) => sum + chunk.lines, 0) * lineHeight,
   });
   return (

@@ -12,7 +12,7 @@ import { rowsOf, type Row } from "./rows.ts";
 const drawnWhole = 300;
 const usualHeight = 30;
 
-/** Messages and events of the session, in order. Of a long one, only what is in sight is drawn. */
+/** Messages and events of the session, in order. Only the visible part of a long one is drawn. */
 export function Transcript({
   view,
   isRunning,
@@ -87,7 +87,7 @@ export function Transcript({
   );
 }
 
-/** Tool calls and notes stand close together; what is said stands apart. */
+/** Tool calls and notes are close together; messages are apart. */
 function gapAbove(before: Row | undefined, row: Row): string {
   if (before === undefined) return "";
   const isSaid = ({ kind, ...rest }: Row): boolean =>

@@ -23,14 +23,14 @@ export interface Tail {
 export function useTail(active: boolean): Tail {
   const content = useRef<HTMLDivElement>(null);
   const [following, setFollowing] = useState(true);
-  /** Where the page was scrolled to last. */
+  /** The page's last scroll position. */
   const before = useRef(0);
 
   useEffect(() => {
     if (!active || !following || content.current === null) return undefined;
     const toEnd = (): void => {
       scrollToEnd();
-      // Its event comes later, and must not be taken for somebody's way down.
+      // Its event comes later, and must not be taken for the user scrolling down.
       before.current = window.scrollY;
     };
     toEnd();
@@ -43,7 +43,7 @@ export function useTail(active: boolean): Tail {
     if (!active) return undefined;
     before.current = window.scrollY;
     const onScroll = (): void => {
-      // Somebody on the way up is near the end, too, at first.
+      // A user who scrolls up is near the end, too, at first.
       if (window.scrollY > before.current && isAtEnd()) setFollowing(true);
       else if (window.scrollY < before.current && !isAtEnd()) setFollowing(false);
       before.current = window.scrollY;
@@ -84,7 +84,7 @@ function isAtEnd(): boolean {
   return window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - near;
 }
 
-/** Of a page that does not scroll yet, the beginning and the end are one. */
+/** On a page that does not scroll yet, the beginning is also the end. */
 function isWholeInSight(): boolean {
   return document.documentElement.scrollHeight <= window.innerHeight + near;
 }

@@ -50,7 +50,7 @@ function moveStep(step: StepView, event: StepEvent): StepView {
   }
 }
 
-/** Changes spans as an event about a step tells. */
+/** Changes spans by an event about a step. */
 export function moveSpans(spans: StepSpan[], event: StepEvent): void {
   const { step: name } = event.data;
   if (event.type === "step.started") {

@@ -44,7 +44,7 @@ export type Item = { readonly key: number; readonly at: string } & (
   | { readonly kind: "note"; readonly note: TranscriptNote }
 );
 
-/** What the sandbox used at a time. */
+/** The sandbox's usage at a time. */
 export type UsageSample = { readonly at: string } & DataOf<"sandbox.usage">;
 
 /** Tokens and cost of requests to models. */
@@ -56,7 +56,7 @@ export interface Tokens {
   readonly costUsd: number;
 }
 
-/** What the page shows of a session's events so far. */
+/** The page's view of a session's events so far. */
 export interface SessionView {
   /** Number of the last event included. */
   readonly seq: number;
@@ -235,7 +235,7 @@ function applyStatus(draft: Draft, event: Extract<SessionEvent, { type: "session
     reason: (to === "failed" ? failure?.reason : undefined) ?? reason ?? null,
     isRetried: retry !== undefined,
   };
-  // Asked for by somebody whose message says so.
+  // Requested by a person, whose message shows it.
   if (to !== "queued" || from === "running") note(draft, event, status);
   if (to !== "queued") return;
   // A new attempt begins: after a follow-up or a retry, or because this one was interrupted or failed.

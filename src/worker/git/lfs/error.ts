@@ -3,9 +3,9 @@ import { withoutAddresses } from "../remote-error.ts";
 import { sshError } from "../ssh.ts";
 
 /**
- * What git-lfs says (3.3) of what passes by itself. "Fatal error" is any status from 500 but 501, 507 and 509, by which a server says
- * that it has no LFS, no room or no more bandwidth for this owner; a number in brackets is the code of one object's error. It panics at
- * a 429 of a download that names no time.
+ * The messages of git-lfs (3.3) for passing failures. "Fatal error" is any status from 500 but 501, 507 and 509, by
+ * which a server says that it has no LFS, no room or no more bandwidth for this owner; a number in brackets is the code
+ * of one object's error. It panics at a 429 of a download that names no time.
  */
 const passing = [
   /\bFatal error:/u,

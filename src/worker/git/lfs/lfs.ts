@@ -9,7 +9,9 @@ import { noteUsed } from "./prune-contents.ts";
 import { lfsStore } from "./store.ts";
 import { fetchContents, pipeFunctions, type OnProgress } from "./transfers.ts";
 
-/** What git stores in place of a file's content (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md). */
+/**
+ * The pointer that git stores in place of a file's content (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md).
+ */
 export interface LfsPointer {
   /** SHA-256 of the content, in hexadecimal. */
   readonly oid: string;
@@ -61,7 +63,7 @@ export async function fetchForFolder(
     return null;
   } catch (error) {
     signal.throwIfAborted();
-    // What passes is waited for: the agent would work on pointers.
+    // A passing failure is waited for: the agent would work on pointers.
     if (!(error instanceof SessionError) || error.passing) throw error;
     return `${error.message} ${error.remedy}`;
   }
@@ -113,7 +115,7 @@ export function filterCommand(mirror: string): string {
   return `${node} -e ${shellQuote(program)} -- ${shellQuote(lfsStore(mirror))}`;
 }
 
-/** The names of all contents that a commit's files have in LFS; null if git-lfs can't tell. @param repository its path */
+/** The names of all contents that a commit's files have in LFS; null if git-lfs fails. @param repository its path */
 export async function namesInLfs(repository: string, sha: string, signal: AbortSignal): Promise<string[] | null> {
   const { code, stdout } = await git(["lfs", "ls-files", "--long", sha], { cwd: repository, signal });
   return code === 0 ? [...stdout.matchAll(/^[0-9a-f]{64}(?= [*-] )/gmu)].map(([oid]) => oid) : null;

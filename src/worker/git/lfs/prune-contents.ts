@@ -10,10 +10,10 @@ const atOnce = 100;
 const usedMarks = (store: string): string => join(store, "used");
 
 /**
- * Notes, at most once a day for each commit, that its contents are used. To be called before those that are missing are fetched: none of
- * the others is removed meanwhile.
+ * Records, at most once a day for each commit, that its contents are used. To be called before those that are missing
+ * are fetched: none of the others is removed meanwhile.
  * @param store of a mirror
- * @param namesOf the contents of the commit's files; null: nobody can tell
+ * @param namesOf the contents of the commit's files; null if unknown
  */
 export async function noteUsed(
   store: string,
@@ -28,7 +28,7 @@ export async function noteUsed(
   const now = new Date();
   for (let start = 0; start < names.length; start += atOnce) {
     const some = names.slice(start, start + atOnce);
-    // Those that are not there will be fetched, which is a use, too.
+    // Missing ones will be fetched, which is a use, too.
     await Promise.all(some.map((oid) => utimes(lfsPath(store, oid), now, now).catch(() => undefined)));
   }
   await mkdir(usedMarks(store), { recursive: true });
@@ -36,8 +36,8 @@ export async function noteUsed(
 }
 
 /**
- * Removes contents that no session used for so many days. Those that a session made, and of which nobody knows that the remote has them,
- * stay; what is missing later is fetched again.
+ * Removes contents that no session used for so many days. Those that a session made and that the remote is not known to
+ * have stay; what is missing later is fetched again.
  * @param store of a mirror
  * @returns how many were removed
  */
@@ -60,7 +60,7 @@ export async function pruneContents(store: string, days: number, signal: AbortSi
   return removed;
 }
 
-/** The files below a folder; none if it is not there. */
+/** The files below a folder; none if it does not exist. */
 async function filesBelow(folder: string): Promise<Dirent[]> {
   if (!existsSync(folder)) return [];
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });

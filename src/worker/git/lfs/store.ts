@@ -12,7 +12,7 @@ export function lfsPath(store: string, oid: string): string {
   return join(store, "objects", oid.slice(0, 2), oid.slice(2, 4), oid);
 }
 
-/** Path of the mark of a content in a mirror's store that a session made, and of which nobody knows that the remote has it. */
+/** Path of the mark of a content in a mirror's store that a session made and that the remote is not known to have. */
 export function madeMark(store: string, oid: string): string {
   return join(store, "made", oid);
 }

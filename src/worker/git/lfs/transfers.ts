@@ -60,7 +60,7 @@ export async function fetchContents(
 /** Most characters of git-lfs's words that are kept. */
 const keptWords = 20_000;
 
-/** Tells the progress in git-lfs's stdout from its words, of which the end is kept. */
+/** Separates the progress in git-lfs's stdout from its messages, whose end is kept. */
 function readOutput(onProgress: OnProgress = () => undefined) {
   let words = "";
   let rest = "";
@@ -112,7 +112,7 @@ export async function uploadContents(
   );
 }
 
-/** What git-lfs says of a server's 401. */
+/** The message of git-lfs for a server's 401. */
 const unauthenticated = /Authentication required|Authorization error|Git credentials for .* not found/iu;
 
 /**
@@ -169,7 +169,7 @@ async function lfsOptions(mirror: Mirror, signal: AbortSignal): Promise<GitOptio
   };
 }
 
-/** What only the operator can change. */
+/** A failure that only the operator can fix. */
 function unavailable(reason: string, remedy: string): SessionError {
   return new SessionError({ code: "repository_unreachable", reason, retryable: true, passing: false, remedy });
 }

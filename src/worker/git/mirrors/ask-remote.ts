@@ -69,7 +69,7 @@ export async function lookUpHeads(
   return { targetBranch, targetSha, branchSha: shaOf(`refs/heads/${wanted.branch}`), trusted, tags };
 }
 
-/** What a remote answered about some of its refs. */
+/** A remote's answer about some of its refs. */
 export interface RemoteRefs {
   /** Null if it does not say, or was not asked for `HEAD`. */
   readonly defaultBranch: string | null;

@@ -80,7 +80,7 @@ export function requireUnprotected(branch: string, own: readonly (string | null)
   if (!own.includes(branch)) return;
   throw new SessionError({
     code: "branch_protected",
-    reason: `The work branch ${branch} is the repository's own branch: nobody would review what is pushed there.`,
+    reason: `The work branch ${branch} is the repository's own branch: pushes to it would not be reviewed.`,
     retryable: false,
     remedy: "Start a session with another branchName, or without one.",
   });

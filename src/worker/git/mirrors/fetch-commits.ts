@@ -20,7 +20,7 @@ export async function fetchBranch(
 ): Promise<void> {
   const { branch, sha, into } = fetched;
   const options = { cwd: mirror.path, signal };
-  // It refuses what is not there.
+  // It refuses missing objects.
   if ((await git(["update-ref", into, `${sha}^{commit}`], options)).code === 0) return;
   // The branch may have moved since it was looked up: the commit found then counts.
   const remote = { ...(await remoteOptions(mirror, signal)), onProgress };
@@ -72,7 +72,7 @@ export async function findOnRemote(
   const listed = await listRefs(mirror, ["--heads", mirror.url], options);
   const tips = [...listed.matchAll(/^([0-9a-f]+)\trefs\/heads\/[^\n]+$/gmu)].map(([, sha = ""]) => sha);
   const found = tips.filter((sha) => commits.has(sha));
-  // Of very many branches not all are in the list.
+  // The list is cut off at very many branches.
   const { shaOf } = await askRemote(mirror, [`refs/heads/${branch}`], options);
   const tip = shaOf(`refs/heads/${branch}`);
   if (tip === null) return found;
@@ -121,7 +121,7 @@ export async function fetchCommit(
   await keepLatest(mirror, "commit", sha, signal);
 }
 
-/** A forge that lags, or somebody who rewrites the branch at this moment. */
+/** The forge lags, or the branch is being rewritten at this moment. */
 function replaced({ url }: Mirror, branch: string): SessionError {
   return new SessionError({
     code: "repository_unreachable",

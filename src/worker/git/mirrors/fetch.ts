@@ -25,7 +25,7 @@ export const outdatedMark = "offstage-outdated";
  */
 const mostFiles = 200_000;
 
-/** What to fetch, and how. */
+/** The refs to fetch, and the options. */
 export interface Fetch {
   /** Path of the mirror. */
   readonly mirror: string;

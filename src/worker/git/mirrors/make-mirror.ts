@@ -67,7 +67,7 @@ async function makeMirror(mirror: Mirror, signal: AbortSignal): Promise<void> {
  * The object format of the remote. It is asked from outside of any repository: in one, git takes the repository's format for the
  * remote's, and fails if it is another.
  * @param empty path of an empty folder
- * @throws SessionError target_branch_not_found if it has no branch, so that nobody knows its format yet; repository_*
+ * @throws SessionError target_branch_not_found if it has no branch, so that its format is not known yet; repository_*
  */
 async function askFormat(mirror: Mirror, empty: string, signal: AbortSignal): Promise<ObjectFormat> {
   const options = { ...(await remoteOptions({ ...mirror, path: empty }, signal)), outsideRepositories: true };

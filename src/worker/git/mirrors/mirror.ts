@@ -30,10 +30,10 @@ export function mirrorPath(mirrors: string, url: string): string {
   return join(mirrors, `${createHash("sha256").update(url).digest("hex").slice(0, 32)}.git`);
 }
 
-/** Name of a file in each mirror whose modification time tells when the mirror was last used. */
+/** Name of a file in each mirror whose modification time is that of the mirror's last use. */
 export const mirrorUsedMark = "offstage-used";
 
-/** Limits of a mirror that has none of its own. */
+/** Default limits of a mirror. */
 const defaultFetch: FetchLimits = { bytes: 20 * 1024 ** 3, memoryBytes: looksWithBytes, ms: 60 * 60_000 };
 
 /** Limits of one fetch from a mirror's remote; of one push to it, those in time. */

@@ -9,7 +9,7 @@ import type { GitTransport } from "../transport.ts";
 export interface Mirrors {
   /** Folder that holds them all. */
   readonly directory: string;
-  /** Keeps a mirror from being removed while it is used. */
+  /** Prevents the removal of a mirror while it is used. */
   readonly use: FolderLock;
   /** The mirror of a repository, whether or not it was made yet. */
   of(repository: Pick<RemoteRepository, "url" | "named" | "credentials">): Mirror;

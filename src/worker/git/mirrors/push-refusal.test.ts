@@ -125,7 +125,7 @@ test("a server in trouble is tried again, a refusal is not", () => {
   expect(failureOf("", answer).failure).toMatchObject({ code: "repository_unreachable", retryable: true });
 });
 
-test("a branch that moved meanwhile is told from a refusal", () => {
+test("a branch that moved meanwhile is not reported as a refusal", () => {
   for (const status of [
     "[rejected] (fetch first)",
     "[rejected] (non-fast-forward)",
@@ -247,7 +247,7 @@ test.each([
   "ERROR: Repository not found.\nfatal: Could not read from remote repository.\n",
   "remote: ERROR: The project you were looking for could not be found or you don't have permission to view it.\nfatal: Could not read from remote repository.\n",
   "fatal: '/srv/a/b' does not appear to be a git repository\nfatal: Could not read from remote repository.\n",
-])("a repository that is not there is told as such: %s", (stderr) => {
+])("a repository that does not exist is reported as such: %s", (stderr) => {
   const failure = { code: "repository_not_found", passing: false };
   expect(pushError({ url: "https://git.example/a/b", branch: "work", stdout: "", stderr })).toMatchObject(failure);
 });

@@ -3,7 +3,7 @@ import { cutAtWord } from "../../../domain/fields/text.ts";
 import { SessionError } from "../../../domain/errors/errors.ts";
 import { remoteError } from "../remote-error.ts";
 
-/** What git said of a push that failed. */
+/** Git's output about a failed push. */
 export interface RefusedPush {
   readonly url: string;
   readonly branch: string;
@@ -60,10 +60,10 @@ export function pushError({ url, branch, stdout, stderr }: RefusedPush): Session
 const secrets = /cannot contain secrets|secret detection|secrets? (?:was|were) (?:found|detected)/iu;
 const largeFile =
   /file size limit|larger than the maximum|exceeds? (?:the )?(?:maximum )?(?:allowed )?file size|\bGH001\b/iu;
-/** GitLab's words of a file that somebody locked, in Git LFS (`git lfs lock`) or on the forge itself. */
+/** GitLab's message about a locked file, in Git LFS (`git lfs lock`) or on the forge itself. */
 const locked = /\bpath '.*' is locked (?:in Git LFS )?by\b/iu;
 
-/** What to do about a refusal that does not pass. @param words of the server */
+/** The remedy for a final refusal. @param words of the server */
 function remedyFor(words: string): string {
   if (secrets.test(words))
     return "Tell the agent in a message to make its commits anew without the secret, or allow it where the server says, then retry.";
@@ -83,7 +83,7 @@ function statusOf(stdout: string): { readonly word: string; readonly reason: str
   return word === "" ? null : { word, reason: cleaned(reason) };
 }
 
-/** What servers print for people who wait: of git itself, GitLab, Gitea and Gerrit. */
+/** Progress messages of servers: of git itself, GitLab, Gitea and Gerrit. */
 const noise =
   /^(?:[A-Z][\w ]*:\s+(?:\d+% \(|\d+, done)|Total \d+ \(delta|(?:\. )?Process(?:ing|ed) \d+ references|Processing changes:|Everything up-to-date)/u;
 

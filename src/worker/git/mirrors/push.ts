@@ -27,14 +27,14 @@ export async function findTip(
 
 /** Work, and the tip of its branch on the remote: `theirs`. */
 export interface TipJoin extends JoinRequest {
-  /** Full name of the ref below which the mirror keeps what others committed. */
+  /** Full name of the ref below which the mirror keeps others' commits. */
   readonly pin: string;
 }
 
 /**
  * Fetches the tip of a work branch, and joins the work with it (`joinCommits`).
- * @returns the commit to push: the work itself, the work with what others committed, or the tip, if that has all of the work; a
- *   collision, if the two do not go together by themselves
+ * @returns the commit to push: the work itself, the work joined with others' commits, or the tip if it has all of the
+ *   work; a collision if git can't join the two
  * @throws SessionError branch_diverged, resources_exhausted, repository_*
  */
 export async function joinWithTip(

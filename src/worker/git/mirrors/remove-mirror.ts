@@ -11,7 +11,7 @@ export const removedPrefix = "removed-";
 /** The mirrors, and the sessions whose clones borrow from them. */
 interface Borrowers {
   readonly mirrors: Pick<Mirrors, "directory" | "use">;
-  /** Tells whether a session has folders on this disk. */
+  /** Returns whether a session has folders on this disk. */
   readonly folders: { isKept(sessionId: string): boolean };
 }
 

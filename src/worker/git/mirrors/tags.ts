@@ -7,7 +7,8 @@ import { mustGit, type GitOptions } from "../git.ts";
 import { fetchObjects } from "./fetch.ts";
 import { remoteOptions, transferLimits, type Mirror } from "./mirror.ts";
 
-// A clone has the tags of its history: versions are derived from them (git-describe(1)), and nobody can fetch them from there.
+// A clone has the tags of its history: versions are derived from them (git-describe(1)), and they can't be fetched from
+// there.
 
 /** Pattern for ls-remote(1) of all tags. */
 export const tagsPattern = "refs/tags/*";
@@ -17,17 +18,20 @@ export interface RemoteTag {
   /** Its full name. */
   readonly ref: string;
   readonly sha: string;
-  /** What an annotated tag points to; null if it is none. */
+  /** The target of an annotated tag; null if it is none. */
   readonly peeled: string | null;
 }
 
-/** A name that a file of refs may hold (git-check-ref-format(1)), and that was read as it is: U+FFFD stands for what is no UTF-8. */
+/**
+ * A name that a file of refs may hold (git-check-ref-format(1)), and that was read as it is: U+FFFD replaces bytes that
+ * are no UTF-8.
+ */
 const plainName = /^refs\/tags\/[^\s~^:?*[\\\p{Cc}\uFFFD]+$/u;
 
 /** The tags in the output of ls-remote, which may be cut off. */
 export function tagsIn(said: string): RemoteTag[] {
   const tags = new Map<string, RemoteTag>();
-  // What follows the last line's end is a part of a line.
+  // The rest after the last line's end is a part of a line.
   for (const line of said.split("\n").slice(0, -1)) {
     const [, sha = "", ref = "", peels] = /^([0-9a-f]{40,64})\t(refs\/tags\/.+?)(\^\{\})?$/u.exec(line) ?? [];
     if (!plainName.test(ref) || ref.includes("..") || ref.includes("@{")) continue;
@@ -40,12 +44,12 @@ export function tagsIn(said: string): RemoteTag[] {
 
 /** Name of a file in each mirror with the tags of what it has, in the form of packed refs (git-pack-refs(1)). */
 const tagsFile = "offstage-tags";
-/** Most tags that are fetched at once: each is an object of its own. */
+/** Most tags that are fetched at once: each is a separate object. */
 const mostFetched = 2_000;
 
 /**
- * Keeps in a mirror which tags the remote has of its commits, and fetches those that are objects of their own. Commits that only a tag
- * has are not fetched. Without the tags a session does its work all the same: a refusal is left aside.
+ * Records in a mirror which tags the remote has of its commits, and fetches those that are separate objects. Commits
+ * that only a tag has are not fetched. A session works without the tags, too: a refusal is ignored.
  * @param tags all of the remote
  */
 export async function keepTags(mirror: Mirror, tags: readonly RemoteTag[], signal: AbortSignal): Promise<void> {

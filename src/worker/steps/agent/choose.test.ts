@@ -27,7 +27,7 @@ test("a session's own choice goes before its organization's, and that before the
   expect(await choose(null, null, "codex:c")).toMatchObject({ model: "c" });
 });
 
-test("a level of reasoning is told from the model, which may have colons itself", async () => {
+test("a level of reasoning is separated from the model, which may have colons itself", async () => {
   expect(await choose("codex:vendor:model:high")).toEqual({ id: "codex", model: "vendor:model", reasoning: "high" });
   expect(await choose("codex:vendor:model")).toEqual({ id: "codex", model: "vendor:model", reasoning: null });
 });

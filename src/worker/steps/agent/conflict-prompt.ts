@@ -2,7 +2,7 @@ import { firstOf } from "../../../domain/fields/text.ts";
 import type { Collision } from "../../git/join.ts";
 import { asPointers } from "./prompt.ts";
 
-/** Where others' commits came into a clone. */
+/** The side of a conflict that others' commits are. */
 interface Side {
   /** The repository's folder in the workspace. */
   readonly directory: string;
@@ -12,7 +12,7 @@ interface Side {
   readonly isTarget: boolean;
   /** Whether some of their files in LFS are pointers, since their contents could not be fetched; if omitted, none is. */
   readonly hasPointers?: boolean;
-  /** What they did to submodules; nothing, if omitted. */
+  /** Their changes of submodules; none if omitted. */
   readonly submodules?: OthersSubmodules;
 }
 
@@ -45,7 +45,7 @@ export interface LeftConflict {
 const namedLimit = 50;
 const nameLength = 300;
 
-/** Puts what others did before a message; the message itself if they did nothing. */
+/** Puts a description of others' commits before a message; returns the message itself if there are none. */
 export function withOthersWork(
   message: string,
   { takenIn, conflicts }: { readonly takenIn: readonly TakenIn[]; readonly conflicts: readonly Conflict[] },

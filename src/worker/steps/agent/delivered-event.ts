@@ -16,7 +16,7 @@ export interface DeliveredEvent {
   readonly repository: SessionRepository;
 }
 
-/** What the prompt says about such an event in addition to the event itself. */
+/** The prompt's facts about such an event in addition to the event itself. */
 export interface EventFacts {
   /** Null: the event is about none. Without commits: they could not be fetched. */
   readonly pullRequest: { readonly number: number; readonly fetched: FetchedPullRequest | null } | null;

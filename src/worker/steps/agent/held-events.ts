@@ -82,7 +82,7 @@ export function createHeldEvents(
     async emit(event) {
       if (failure !== null) throw failure.error;
       const own = Promise.withResolvers<void>();
-      // Whoever waits for it, or for all, handles the error.
+      // The caller that waits for it, or for all, handles the error.
       own.promise.catch(() => undefined);
       waiting.push({ event, stored: own });
       sending ??= send();

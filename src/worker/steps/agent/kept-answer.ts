@@ -2,9 +2,10 @@ import { hasEvent } from "../../../store/queue/progress.ts";
 import type { Attempt, AttemptServices } from "../../attempt/attempt.ts";
 import type { AnsweredRecord } from "../../disk/session-folders.ts";
 
-// A turn that has ended is recorded beside the folders that it left before the database hears of it: that may be away for longer than
-// the lease, or the worker may be killed. Who claims the session next, under a fence of its own, and finds the folders on this disk as the
-// turn left them, takes its answer instead of asking, and paying, again. Another worker has neither.
+// A turn that has ended is recorded beside its folders before it is stored in the database, which may be unavailable
+// for longer than the lease, or the worker may be killed. If the next claim of the session finds the folders on this
+// disk as the turn left them, it takes the recorded answer instead of asking, and paying, again. Another worker has
+// neither.
 
 type Folders = Pick<AttemptServices, "folders">;
 
@@ -23,8 +24,8 @@ export async function keepAnswer(
 }
 
 /**
- * What a turn answered that ended in these folders, of which the database does not know; says so on the session, after the turn's last
- * events.
+ * The answer of a turn that ended in these folders and is not in the database; a notice says so on the session, after
+ * the turn's last events.
  * @param messageId the message that was interrupted, as the database knows it
  * @returns null if there is none: the agent is to be asked
  * @throws LeaseLostError

@@ -7,8 +7,8 @@ const firstEveryMs = 10_000;
 const samplesBeforeSlower = 60;
 
 /**
- * Tells the session now and then what its agent's sandbox uses, while it runs. A sample that can't be stored is left out: whatever ends
- * the attempt is found by what it is about.
+ * Samples the usage of the agent's sandbox for the session, while it runs. A sample that can't be stored is dropped:
+ * other code notices what ends the attempt.
  * @param memoryLimitBytes null: there is no limit
  */
 export function sampleUsage(

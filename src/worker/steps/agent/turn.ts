@@ -15,7 +15,7 @@ import { secretsFor } from "../../setup/repository-environment.ts";
 import type { ToolServer } from "../../tools/session-tools.ts";
 import { sampleUsage } from "./sample-usage.ts";
 
-/** What one turn of an agent needs. */
+/** Dependencies of one turn of an agent. */
 export interface AgentTurn extends Omit<Launch, "registries"> {
   readonly gateway: Gateway;
   /** Programs that offer the agent tools, which its harness starts. */
@@ -34,7 +34,7 @@ export interface AgentTurn extends Omit<Launch, "registries"> {
   readonly signal: AbortSignal;
 }
 
-/** What turns need of the worker. */
+/** Services of the worker for turns. */
 export type TurnServices = Pick<
   AttemptServices,
   | "traces"
@@ -49,7 +49,7 @@ export type TurnServices = Pick<
   | "permissions"
 >;
 
-/** What a turn needs of its attempt. */
+/** The attempt's fields for a turn. */
 export type TurnAttempt = Pick<Attempt, "session" | "registries" | "mask" | "emit" | "logger">;
 
 /**

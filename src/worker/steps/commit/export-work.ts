@@ -24,7 +24,7 @@ import { whatToPush } from "./what-to-push.ts";
 /** A repository's exported work. */
 export interface ClonedWork extends ExportedWork {
   readonly clone: Clone;
-  /** What earlier exports and pushes recorded, with this export's commits. */
+  /** The record of earlier exports and pushes, with this export's commits. */
   readonly recorded: RecordedWork;
   /** Whether to push it and to open its pull request. */
   readonly isChanged: boolean;
@@ -46,7 +46,7 @@ const patchLimit = 2 * 1024 * 1024;
 /** How many submodules a notice names. */
 const namedSubmodules = 5;
 
-/** What exporting needs of the worker. */
+/** Services of the worker for exporting work. */
 export type Exporting = Pick<
   AttemptServices,
   "database" | "folders" | "mirrors" | "checkouts" | "sandbox" | "limits" | "author" | "committer" | "signer"
@@ -97,7 +97,7 @@ type Checked = Pick<ClonedWork, "isChanged" | "lfs" | "refused">;
 
 const nothingToPush: Checked = { isChanged: false, lfs: [], refused: null };
 
-/** Looks whether a repository's work may be pushed. @throws SessionError if it may not, and that holds back everything */
+/** Checks that a repository's work may be pushed. @throws SessionError if it may not, and that holds back everything */
 async function check(attempt: Attempt, services: Exporting, clone: Clone, work: ExportedWork): Promise<Checked> {
   const { repositories, pullRequestsTogether } = attempt.session;
   try {
@@ -110,14 +110,17 @@ async function check(attempt: Attempt, services: Exporting, clone: Clone, work: 
   }
 }
 
-/** What earlier exports and pushes recorded of a clone's work. @throws Error if the session has no row for its repository */
+/**
+ * The record of earlier exports and pushes of a clone's work. @throws Error if the session has no row for its
+ * repository
+ */
 export function recordedOf(recorded: readonly RecordedWork[], { repository }: Clone): RecordedWork {
   const row = recorded.find(({ position }) => position === repository.position);
   if (row === undefined) throw new Error(`the session has no row for ${repository.name}`);
   return row;
 }
 
-/** Says which submodules the agent changed, whose changes stay behind: they belong to other repositories. */
+/** Reports submodules that the agent changed, and whose changes are not exported: they belong to other repositories. */
 async function reportSubmodules(
   { emit }: Pick<Attempt, "emit">,
   { repository, submodules = [] }: Clone,
@@ -205,8 +208,8 @@ async function diffsOf(
 }
 
 /**
- * Saves the diff of the agent's work on the session after a failure or a cancel, and records its commits. A merge that is under
- * way stays so: ending it here would drop the other side of what nobody has resolved. Never throws.
+ * Saves the diff of the agent's work on the session after a failure or a cancel, and records its commits. A merge that
+ * is under way stays so: ending it here would drop the other side of unresolved files. Never throws.
  * @param signal bounds it, instead of the attempt's; if it ends it, a notice says so
  */
 export async function salvage(
@@ -233,7 +236,7 @@ export async function salvage(
   }
 }
 
-/** Says that saving the diff took longer than it may. */
+/** Reports that saving the diff took too long. */
 async function noticeUnsaved(
   { session, logger }: Pick<Attempt, "session" | "logger">,
   { database }: Pick<Exporting, "database">,
@@ -245,7 +248,7 @@ async function noticeUnsaved(
   );
 }
 
-/** Says that the saved diff has nothing of a merge that is not finished. */
+/** Reports that the saved diff has nothing of an unfinished merge. */
 async function noticeUnfinished(
   { session, mask }: Pick<Attempt, "session" | "mask">,
   { database }: Pick<Exporting, "database">,

@@ -49,7 +49,7 @@ export async function takeLfsFiles(
       storeMade(store, pointer, content),
     );
   }
-  // What is left may be an earlier content, to which the agent went back.
+  // The missing ones may be earlier contents, to which the agent went back.
   if (missing().length > 0)
     await fetchIfThere(
       clone,
@@ -129,7 +129,7 @@ async function pathsOf(files: readonly FileInGit[], options: GitOptions): Promis
   return [...paths];
 }
 
-/** What git writes, cut at its zero bytes; as bytes in Latin-1. @throws as `mustGit` */
+/** Git's output, split at its zero bytes; as bytes in Latin-1. @throws as `mustGit` */
 async function latin1Entries(parameters: readonly string[], options: GitOptions): Promise<string[]> {
   const entries: string[] = [];
   await mustGit(parameters, { ...options, onOutput: entriesOf((entry) => entries.push(entry)) });

@@ -97,7 +97,7 @@ function secretInBranch(): SessionError {
     code: "secret_in_work",
     reason: "The name of the branch holds the value of a secret: nothing was pushed.",
     retryable: false,
-    remedy: "Start a new session with another branchName. Change the value, because whoever made the session knows it.",
+    remedy: "Start a new session with another branchName. Change the value, because the session's maker knows it.",
   });
 }
 

@@ -8,12 +8,12 @@ import type { Clone } from "../../clones/clone.ts";
 export interface Delivered {
   /** Names of the repositories whose branch is pushed. */
   readonly pushed: readonly string[];
-  /** Of those, which were delivered: their pull request is open, or their forge has none. */
+  /** Those of them that were delivered: their pull request is open, or their forge has none. */
   readonly delivered: readonly string[];
 }
 
 /**
- * Notes what one repository refused, so that the others are not held back.
+ * Converts one repository's error to a refusal, so that the others are not held back.
  * @throws the error if it is no refusal, but ends the attempt
  */
 export function refusalOf(

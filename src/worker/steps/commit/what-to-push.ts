@@ -1,10 +1,13 @@
-/** What is known of the work on one repository when it has been exported. */
+/** The state of the work on one repository after its export. */
 export interface WorkState {
   /** The exported commit. */
   readonly headSha: string;
   /** Where this attempt's clone started. */
   readonly startSha: string;
-  /** The commit of the work branch on the remote, if this attempt looked; null if it did not, or the branch is not there. */
+  /**
+   * The commit of the work branch on the remote, if this attempt looked; null if it did not, or the branch does not
+   * exist.
+   */
   readonly remoteSha: string | null;
   /** The exported commit of the last attempt; null if there was none. */
   readonly recordedSha: string | null;

@@ -13,12 +13,12 @@ import { sparseHas } from "../../git/sparse-checkout.ts";
 import type { OthersSubmodules } from "../agent/conflict-prompt.ts";
 import type { Exporting } from "../commit/export-work.ts";
 
-/** What joining branches needs of the worker. */
+/** Services of the worker for joining branches. */
 export type JoinServices = Exporting & Pick<AttemptServices, "folders" | "forgeOf" | "forks">;
 
 /**
  * Fetches the contents of others' files in LFS, so that the clone gets these and no pointers.
- * @param theirs.paths files that git puts into the folder wherever they are: those that collide
+ * @param theirs.paths files that git puts into the folder even outside a sparse checkout: those that collide
  * @returns whether all are there; if not, a notice says why
  * @throws SessionError repository_* that passes by itself
  */
@@ -60,7 +60,7 @@ export async function bringIn(
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof SessionError) throw error;
-    logger.warn({ err: error }, "could not bring what others committed into a session's clone");
+    logger.warn({ err: error }, "could not bring others' commits into a session's clone");
     await noticeLeftOut(attempt, clone, join.theirs);
     return false;
   }
@@ -75,8 +75,8 @@ export async function bringIn(
 const namedSubmodules = 5;
 
 /**
- * Looks what others did to submodules, whose folders stay as they are, since a clone that an agent has gets no other repository's
- * files; says it on the session.
+ * Reports others' changes to submodules on the session. Their folders stay as they are, since an agent's clone gets no
+ * other repository's files.
  * @param taken.branch that it came from
  * @param taken.from a commit that the clone has
  */
@@ -109,7 +109,7 @@ export async function noticeSubmodules(
 
 const listed = (paths: readonly string[]): string => firstOf(paths, namedSubmodules);
 
-/** Says on the session that what others committed is not in a clone. */
+/** Adds a notice to the session: others' commits are not in a clone. */
 export function noticeLeftOut({ emit }: Pick<Attempt, "emit">, { remote }: Clone, branch: string): Promise<void> {
   const text = `What others committed to ${branch} could not be brought into ${remote.directory}: it is joined with the work when that is pushed.`;
   return emit({ type: "notice", data: { level: "warning", text } });

@@ -61,8 +61,8 @@ async function conflictOf(
 }
 
 /**
- * Looks what became of joins that the agent was to do by hand. One that is done, or that it threw away, is taken off the record:
- * then the push joins the two again. One that is under way is the agent's to go on with.
+ * Reads the state of joins that the agent was to do by hand. One that is done, or that it threw away, is removed from
+ * the record: then the push joins the two again. One that is under way is left to the agent.
  * @param isInterrupted whether the agent's last turn did not end by itself: then also what looks resolved is its to end
  * @returns the clones, and what the agent is still to resolve
  * @throws SessionError resources_exhausted, sandbox_unavailable
@@ -128,7 +128,7 @@ export async function endJoins(
   return current;
 }
 
-/** What became of a join by hand; `undone` if the agent left the clone in a state in which git can't tell. */
+/** The state of a join by hand; `undone` if the agent left the clone in a state that git can't read. */
 async function stateOf(attempt: Attempt, services: JoinServices, clone: Clone, joining: Joining): Promise<JoinState> {
   const { session, signal } = attempt;
   const folders = commandFoldersOf(session, services, clone.remote.directory);

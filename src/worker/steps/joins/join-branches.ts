@@ -16,12 +16,12 @@ import { beginJoin, recordJoin } from "./by-hand.ts";
 import { isPushMerged } from "../pull-requests/known.ts";
 import { whereBranchIs } from "../push/where-to-push.ts";
 
-/** The clones with what others committed in them. */
+/** The clones with others' commits. */
 export interface JoinedClones {
   readonly clones: readonly Clone[];
-  /** What came into a clone without a conflict, for the agent's prompt. */
+  /** Commits that came into a clone without a conflict, for the agent's prompt. */
   readonly takenIn: readonly TakenIn[];
-  /** What the agent has to join by hand: the clones are in the middle of that. */
+  /** Joins that the agent has to do by hand: they are under way in the clones. */
   readonly conflicts: readonly Conflict[];
   /** Whether a clone's target branch waits until a conflict of its work branch is resolved. */
   readonly isUnfinished: boolean;
@@ -36,7 +36,7 @@ interface JoinOptions {
 interface BranchTips {
   /** With the remote that has the work branch: the repository, or a fork. */
   readonly mirror: Mirror;
-  /** Null: it is not there, or has only what was merged. */
+  /** Null: it does not exist, or has only what was merged. */
   readonly branch: string | null;
   readonly target: string | null;
   /** The commit of the last push, if the target has all of that by a merged pull request: the work then begins at the target. */
@@ -44,11 +44,11 @@ interface BranchTips {
 }
 
 /**
- * Brings what others committed to the work branches that the session pushed into its clones: as it is, merged with work that is
- * not pushed yet, or as a conflict that the agent is to resolve. If all that was pushed is merged into the target branch, the clone
- * begins there, and what was not pushed yet is put on top. Can be repeated after a crash at any point.
+ * Brings others' commits to the session's pushed branches into its clones: as they are, merged with work that is not
+ * pushed yet, or as a conflict that the agent is to resolve. If all that was pushed is merged into the target branch,
+ * the clone begins there, and what was not pushed yet is put on top. Can be repeated after a crash at any point.
  * @param options.withTarget whether to merge the target branches too; false if omitted
- * @param options.unfinished conflicts of which clones are in the middle: nothing is joined in those
+ * @param options.unfinished conflicts that are being resolved: nothing is joined in their clones
  * @param options.published exported commits, each with the commit that the branch was pushed at for it
  * @throws SessionError branch_diverged, workspace_broken, resources_exhausted, sandbox_unavailable, repository_*; LeaseLostError
  */
@@ -102,7 +102,7 @@ async function lookAt(
   return { ...tips, branch: null, merged: recorded.pushedSha };
 }
 
-/** Whether the clone needs nothing: what was last exported has all, and nobody rewrote the branch. */
+/** Whether the clone needs nothing: the last export has all commits, and the branch was not rewritten. */
 async function hasAll(
   { session, signal }: Pick<Attempt, "session" | "signal">,
   { mirror, remote }: Clone,
@@ -120,7 +120,7 @@ async function hasAll(
   return !isRewritten && (await isWithin(branch, head, options));
 }
 
-/** What is known of a clone whose branches are joined. */
+/** The state of a clone whose branches are joined. */
 interface Joining {
   readonly seen: Clone;
   readonly recorded: RecordedWork;
@@ -223,8 +223,8 @@ async function joinSide(
 }
 
 /**
- * Fetches what others committed, and records that it is the remote's: before anything of it is in the clone, so that it never
- * counts as the session's work. The diff's base follows the part of the target branch that is in it.
+ * Fetches others' commits, and records them as the remote's: before any of them is in the clone, so that they never
+ * count as the session's work. The diff's base follows the part of the target branch that is in it.
  */
 async function withTheirs(
   { session, signal }: Attempt,

@@ -27,7 +27,7 @@ test("the forge is asked about the target branch", async () => {
   expect(asked).toEqual(["acme/app", "main"]);
 });
 
-test("a forge that tells nobody is not asked, and one that can't be asked keeps nothing back", async () => {
+test("a forge without such rules is not asked, and one that does not answer holds nothing back", async () => {
   const unavailable = new SessionError({
     code: "forge_unavailable",
     reason: "Away.",
@@ -44,9 +44,9 @@ test("a forge that tells nobody is not asked, and one that can't be asked keeps 
 test("who may approve is said if people would miss it, and without the name of who asked", async () => {
   const events: NewEvent[] = [];
   const emit = (event: NewEvent): Promise<void> => Promise.resolve(void events.push(event));
-  const told = { forge: { name: "Gitea" }, name: "app", approval: rules, isRequesters: true };
-  await noticeApproval({ emit }, told);
-  await noticeApproval({ emit }, { ...told, approval: { ...rules, excludesAuthor: false } });
+  const pullRequest = { forge: { name: "Gitea" }, name: "app", approval: rules, isRequesters: true };
+  await noticeApproval({ emit }, pullRequest);
+  await noticeApproval({ emit }, { ...pullRequest, approval: { ...rules, excludesAuthor: false } });
   expect(events).toEqual([
     {
       type: "notice",

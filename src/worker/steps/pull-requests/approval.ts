@@ -5,8 +5,8 @@ import type { Attempt } from "../../attempt/attempt.ts";
 import type { Clone } from "../../clones/clone.ts";
 
 /**
- * Who may approve a clone's pull request, as far as the forge tells.
- * @returns null if it does not; that it can't be asked is no reason to fail
+ * Who may approve a clone's pull request, as far as the forge says.
+ * @returns null if it does not; an unavailable forge is no failure
  */
 export async function readApproval(
   { signal, logger }: Pick<Attempt, "signal" | "logger">,
@@ -33,7 +33,7 @@ export interface ReportedApproval {
   readonly isRequesters: boolean;
 }
 
-/** Says in the session who may approve its pull request, unless there is nothing to say. */
+/** Reports on the session who may approve its pull request, if there is a special rule. */
 export async function noticeApproval(
   { emit }: Pick<Attempt, "emit">,
   { forge, name, approval, isRequesters }: ReportedApproval,

@@ -30,7 +30,7 @@ export async function targetsOfPullRequests(
   return openTargets(services.database, { sessionId, branchName, repositoryIds: repositories.map(({ id }) => id) });
 }
 
-/** What the steps at the end meet too, and wait for if it passes. @throws anything else */
+/** Ignores a failure that later steps would meet too, and wait for if it passes. @throws anything else */
 function ignoreForNow({ signal, logger }: Looking, error: unknown, what: string): void {
   signal.throwIfAborted();
   if (!(error instanceof SessionError)) throw error;

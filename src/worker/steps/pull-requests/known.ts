@@ -30,7 +30,7 @@ export async function knownPullRequest(
     if (read.state === "open" && read.target !== recorded.target) await moveToTarget(database, recorded, read.target);
     return read;
   } catch (error) {
-    // The forge does not know the number, as of a repository that was made anew.
+    // The forge does not know the number, for example after the repository was recreated.
     if (error instanceof SessionError && !error.passing) return null;
     throw error;
   }
@@ -51,6 +51,6 @@ export async function isPushMerged(
   const { address, targetBranch, mirror } = clone;
   const known = await knownPullRequest(attempt, services, services.forgeOf(address), clone, targetBranch);
   if (known?.state !== "merged" || known.target !== targetBranch) return false;
-  // What came to the branch after the merge is not in the target.
+  // Commits to the branch after the merge are not in the target.
   return isWithin(pushedSha, known.headSha, { cwd: mirror.path, signal: attempt.signal });
 }

@@ -17,8 +17,8 @@ export interface FoundPullRequest extends Pick<ForgePullRequest, "number" | "url
 }
 
 /**
- * Saves a pull request on the session, and how it ended if it did so meanwhile.
- * @returns the name of the person in whose name it was opened; null: nobody's
+ * Saves a pull request on the session, and its end if it ended meanwhile.
+ * @returns the name of the person in whose name it was opened; null if none
  * @throws LeaseLostError
  */
 export async function recordPullRequest(

@@ -13,9 +13,9 @@ export interface Requester {
 }
 
 /**
- * The person in whose name the pull request of a clone's work is to be opened: whoever asked for the session, if they connected an
- * account that serves the repository, and it was not refused.
- * @returns null if there is nobody; with a reason for people, if they connected one all the same
+ * The person in whose name the pull request of a clone's work is to be opened: the session's requester, if they
+ * connected an account that serves the repository, and it was not refused.
+ * @returns no account if there is none; with a reason for people if they did connect one
  */
 export async function requesterFor(
   attempt: Attempt,

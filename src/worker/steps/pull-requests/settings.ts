@@ -12,7 +12,7 @@ interface Opened {
   readonly settings: PullRequestSettings;
 }
 
-/** Sets what a pull request of the session's own gets once it is open; one that somebody else opened stays as it is. */
+/** Applies the settings of a pull request that the session opened; one that was opened otherwise stays as it is. */
 export async function applyPullRequestSettings(
   { session, emit }: Pick<Attempt, "session" | "emit">,
   database: Database,
@@ -27,8 +27,9 @@ export async function applyPullRequestSettings(
 }
 
 /**
- * Has the outbox give a pull request its labels, reviewers and assignees: each kind once, however often it is called, so that what
- * people take off again stays off. What the forge does not take is listed among the session's answers, and fails nothing.
+ * Queues a pull request's labels, reviewers and assignees in the outbox: each kind once, however often it is called, so
+ * that what people remove stays removed. Names that the forge does not take are listed among the session's answers, and
+ * fail nothing.
  */
 async function queueFields(
   { organizationId, sessionId }: Attempt["session"],

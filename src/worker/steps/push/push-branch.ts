@@ -15,8 +15,8 @@ import type { PushDestination } from "./where-to-push.ts";
 
 /**
  * How a push ended:
- * - `pushed`: the branch is at `sha`: the work, or the work joined with what others had committed
- * - `collided`: what others committed and the work do not go together by themselves; nothing was pushed
+ * - `pushed`: the branch is at `sha`: the work, or the work joined with others' commits
+ * - `collided`: git can't join others' commits and the work; nothing was pushed
  * - `gone`: the branch was deleted, and is left so
  */
 export type PushEnd =
@@ -24,15 +24,16 @@ export type PushEnd =
   | ({ readonly kind: "collided" } & Collision)
   | { readonly kind: "gone" };
 
-/** What pushing one branch needs of the worker. */
+/** Services of the worker for pushing one branch. */
 export type BranchServices = Pick<AttemptServices, "database" | "author" | "committer" | "signer" | "forgeOf">;
 
 /** How often a branch may move while it is pushed. */
 const mostTries = 5;
 
 /**
- * Pushes a work branch, never by force. What others committed meanwhile is fetched and joined with the work. Before each push the
- * claim is checked, because the remote knows no fence, and a commit that joins the two is searched for secrets.
+ * Pushes a work branch, never by force. Others' commits since the last fetch are fetched and joined with the work.
+ * Before each push the claim is checked, because the remote knows no fence, and a commit that joins the two is searched
+ * for secrets.
  * @throws SessionError push_rejected, branch_diverged, branch_protected, secret_in_work, token_in_work, resources_exhausted,
  *   repository_*; LeaseLostError
  */
@@ -61,7 +62,8 @@ export async function pushBranch(
     if (joined !== work.headSha && tip !== null) await requireClean(attempt, services, work, { joined, tip });
     await database.transaction(async (transaction) => {
       await holdClaim(transaction, session);
-      // Before it is pushed: the forge may tell of the push before its end is recorded, and it is nobody else's.
+      // Before it is pushed: the forge may deliver the push before its end is recorded, and the commit is the
+      // session's.
       await noteCommit(transaction, session, { position: work.recorded.position, sha: joined });
     });
     const end = await pushCommit(mirror, { branch, sha: joined }, options);
@@ -71,7 +73,7 @@ export async function pushBranch(
   throw keepsMoving(mirror, branch);
 }
 
-/** The commit to push: the work with what others left the branch at; a collision, if the two do not go together by themselves. */
+/** The commit to push: the work joined with the branch's tip; a collision if git can't join the two. */
 function joinTip(
   { session, mask, signal }: Attempt,
   { author, committer, signer }: BranchServices,
@@ -150,6 +152,6 @@ function keepsMoving({ url }: Mirror, branch: string): SessionError {
     code: "branch_diverged",
     reason: `The branch ${branch} of ${url} moved ${mostTries} times while this session pushed to it; nothing was overwritten.`,
     retryable: true,
-    remedy: "Retry when nobody else pushes to the branch.",
+    remedy: "Retry when no others push to the branch.",
   });
 }

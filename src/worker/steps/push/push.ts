@@ -19,20 +19,20 @@ export interface PushedWork extends ClonedWork {
   readonly fork: RepositoryAddress | undefined;
 }
 
-/** Work that does not go together with what others committed to its branch: nothing of it was pushed. */
+/** Work that git can't join with others' commits to its branch: nothing of it was pushed. */
 export interface CollidedWork {
   readonly work: ClonedWork;
   readonly collision: Collision;
 }
 
-/** What pushing needs of the worker. */
+/** Services of the worker for pushing. */
 export type PushServices = BranchServices & Pick<AttemptServices, "traces" | "forks">;
 
 /** How the pushes of a session's repositories ended. */
 export interface Pushes {
   readonly pushed: readonly PushedWork[];
   readonly collided: readonly CollidedWork[];
-  /** What was refused, and holds back no other repository. */
+  /** The refused repositories, which hold back no other. */
   readonly refused: readonly RefusedRepository[];
 }
 
@@ -44,12 +44,12 @@ type PushOf = Partial<{
 }>;
 
 /**
- * Pushes each changed repository's work branch from the mirror, joined with what others committed to it. A branch that is at the
- * commit already is not pushed again; one that was deleted when its pull request ended is not made again. A refused push does not
- * hold back the others, unless the session opens its pull requests together.
+ * Pushes each changed repository's work branch from the mirror, joined with others' commits to it. A branch that is at
+ * the commit already is not pushed again; one that was deleted when its pull request ended is not made again. A refused
+ * push does not hold back the others, unless the session opens its pull requests together.
  * @param held.refused what was refused before
  * @param held.isMore whether the agent has something to resolve in further repositories
- * @param held.notices tells of what is refused
+ * @param held.notices reports refusals
  * @throws SessionError if nothing could be pushed, and there is no more, or something was refused of what belongs together; see
  *   `pushBranch` and `requireWorkflowRight`; LeaseLostError
  */
@@ -93,7 +93,7 @@ export async function push(
   return pushes;
 }
 
-/** What `act` did with a repository, or what that refuses. @throws whatever is no refusal */
+/** The result of `act` for a repository, or its refusal. @throws any other error */
 async function orRefused(
   attempt: Pick<Attempt, "signal">,
   { clone }: ClonedWork,

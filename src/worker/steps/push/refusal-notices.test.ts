@@ -16,7 +16,7 @@ const refused = (name: string, reason: string) => ({
 });
 const warning = (text: string) => ({ type: "notice", data: { level: "warning", text } });
 
-test("what may not be pushed and what a forge did not take are told apart", async () => {
+test("work that may not be pushed and work that a forge refused have different notices", async () => {
   const { notPushed, notTaken, events } = notices();
   await notPushed([refused("app", "A token is in it.")]);
   await notTaken([refused("web", "It is protected.")]);
@@ -36,7 +36,7 @@ test("the same is said once, however often it comes up again", async () => {
 test("no secret is said, and a long reason is cut", async () => {
   const { notTaken, events } = notices();
   await notTaken([refused("web", `It is a-token-of-the-forge ${"x".repeat(3_000)}`)]);
-  const [told] = events;
-  const text = told?.type === "notice" ? told.data.text : "";
+  const [notice] = events;
+  const text = notice?.type === "notice" ? notice.data.text : "";
   expect([text.includes("[secret]"), text.includes("a-token-of-the-forge"), text.length]).toEqual([true, false, 2_000]);
 });

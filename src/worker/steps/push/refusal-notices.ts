@@ -1,7 +1,7 @@
 import type { RefusedRepository } from "../../../domain/errors/refused-repositories.ts";
 import type { Attempt } from "../../attempt/attempt.ts";
 
-/** Says on the session's page what repositories refuse, while the work on the others is delivered. */
+/** Reports refusals of repositories on the session's page, while the work on the others is delivered. */
 export interface RefusalNotices {
   /** The work may not be pushed: nothing was sent to the repository's forge. */
   notPushed(refused: readonly RefusedRepository[]): Promise<void>;

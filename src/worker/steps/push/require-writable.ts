@@ -13,7 +13,7 @@ import { requesterFor } from "../pull-requests/requester-opener.ts";
 type Services = Pick<AttemptServices, "forgeOf" | "forks">;
 type Looking = Pick<Attempt, "session" | "signal" | "emit" | "logger">;
 
-/** What is known of each repository, by its id; one whose forge does not say is missing. */
+/** The known rights on each repository, by its id; one whose forge does not report them is missing. */
 export type KnownAccess = ReadonlyMap<string, RepositoryAccess>;
 
 /**
@@ -23,10 +23,10 @@ export type KnownAccess = ReadonlyMap<string, RepositoryAccess>;
 const workflows = ".github/workflows";
 
 /**
- * Asks the forges before the first paid request what would refuse the work after the last one: a repository that nobody can push
- * to, a token that may not, or may not open pull requests, pull requests that are turned off, an API that does not know the
- * repository. A forge that does not say, or can't be asked now, stops nothing: the steps that need it report that. Rules for pushes to
- * the work branch come as a notice, since people may be exempt.
+ * Asks the forges before the first paid request what would refuse the work after the last one: a read-only repository,
+ * a token that may not push or open pull requests, pull requests that are turned off, an API that does not know the
+ * repository. A forge that does not say, or does not answer now, stops nothing: later steps report that. Rules for
+ * pushes to the work branch come as a notice, since people may be exempt.
  * @throws SessionError repository_access_denied, repository_not_found, pull_request_refused
  */
 export async function requireWritable(
@@ -80,7 +80,7 @@ async function accessOrRefusal(attempt: Looking, services: Pick<Services, "forge
   return { access, forge };
 }
 
-/** Whether somebody's own account opens the pull request, who may do what the forge's token may not. */
+/** Whether a person's own account opens the pull request: it may have rights that the forge's token lacks. */
 async function hasOpener(
   attempt: Attempt,
   services: Pick<AttemptServices, "database" | "vault">,
@@ -91,7 +91,10 @@ async function hasOpener(
   return (await requesterFor(attempt, services, forge, clone)).requester !== null;
 }
 
-/** A repository's forge, and what it tells of the rights on it; null if it does not say, or not now. `refusal`: it is final. */
+/**
+ * A repository's forge, and the rights on it that the forge reports; null if it reports none, or not now. `refusal`: it
+ * is final.
+ */
 export async function accessOf(
   { session, signal, logger }: Looking,
   { forgeOf }: Pick<Services, "forgeOf">,
@@ -146,7 +149,7 @@ export async function requirePushAccess(
   );
   for (const { repository, mirror, refusal } of asked.flat()) {
     if (/^https?:/u.test(mirror.url) && (await mirror.credentials()) === null) {
-      const text = `There is no credential for ${repository.name}, and its server lets nobody push without one: what the agent changes stays in the session's diff.`;
+      const text = `There is no credential for ${repository.name}, and its server takes no push without one: what the agent changes stays in the session's diff.`;
       await emit({ type: "notice", data: { level: "warning", text } });
       continue;
     }
@@ -163,7 +166,7 @@ function refusalOf({ name }: SessionRepository, forge: Forge, access: Repository
   if (access.readOnly !== null) {
     return new SessionError({
       code: "repository_access_denied",
-      reason: `${name} is ${access.readOnly} on ${forge.name}: nobody can push to it.`,
+      reason: `${name} is ${access.readOnly} on ${forge.name}: it takes no pushes.`,
       retryable: false,
       remedy: "Make it writable on the forge, or start a session with another repository.",
     });
@@ -197,7 +200,7 @@ function mayOpenNone({ name }: SessionRepository, forge: Forge): SessionError {
   });
 }
 
-/** Says once, before the agent begins, that its changes of workflows would be refused, if the repository has any. */
+/** Reports once, before the agent begins, that its changes of workflows would be refused, if the repository has any. */
 export async function warnOfWorkflows(
   { session, signal, emit }: Looking,
   known: KnownAccess,
@@ -215,7 +218,8 @@ export async function warnOfWorkflows(
 }
 
 /**
- * Checks work that is about to be pushed: a change of workflows needs a token that may do so, if the forge tells.
+ * Checks work that is about to be pushed: a change of workflows needs a token that may do so, if the forge reports
+ * that.
  * @throws SessionError repository_access_denied
  */
 export async function requireWorkflowRight(

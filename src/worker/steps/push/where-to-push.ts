@@ -32,7 +32,7 @@ export async function whereToPush(
 }
 
 /**
- * As `whereToPush`, without a word to the reader: where the work branch is that an earlier attempt pushed.
+ * As `whereToPush`, without a notice: the place of the work branch that an earlier attempt pushed.
  * @throws SessionError repository_access_denied, forge_unavailable
  */
 export async function whereBranchIs(
@@ -43,7 +43,7 @@ export async function whereBranchIs(
   if (!services.forks) return { mirror, fork: undefined };
   const { signal } = attempt;
   const forge = services.forgeOf(address);
-  // Not as at the beginning, when an answer that is missing matters little: without one, nobody knows where to push.
+  // Unlike at the beginning, the answer is needed: it decides where to push.
   const access = await forge.readAccess(address, attempt.session.branchName, signal, { isNeeded: true });
   if (!worksFromFork(services, access)) return { mirror, fork: undefined };
   const fork = await forge.fork(address, signal);
