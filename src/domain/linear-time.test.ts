@@ -186,7 +186,7 @@ const calls: Readonly<Record<string, Call>> = {
   "happening.happeningOf": (exported, text) => {
     for (const name of talkEvents) withArguments(eventOf(name, text))(exported, text);
   },
-  "happening.steeringHintOf": (exported, text) => {
+  "steering-hint.steeringHintOf": (exported, text) => {
     for (const name of ["issue.opened", "pullRequest.commented"])
       withArguments(eventOf(name, text), "offstage")(exported, text);
   },
