@@ -25,6 +25,7 @@ export function Picker({
   options,
   chosen,
   onChoose,
+  onEnd,
   note,
   isSmall = false,
 }: {
@@ -38,6 +39,8 @@ export function Picker({
   /** Key of what is chosen; null: none of the options. */
   chosen: string | null;
   onChoose: (key: string) => void;
+  /** Called as the end of the options comes in sight: there are more. */
+  onEnd?: () => void;
   /** Shown below the options: why there are none, or that they are loading. */
   note?: ReactNode;
   /** Whether it stands among facts in small letters. */
@@ -94,7 +97,14 @@ export function Picker({
                 if (!isForList && event.key === "Enter") event.preventDefault();
               }}
             />
-            <div {...list.list} aria-label={label} className="max-h-72 overflow-y-auto p-1">
+            <div
+              {...list.list}
+              aria-label={label}
+              className="max-h-72 overflow-y-auto p-1"
+              onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) => {
+                if (scrollHeight - scrollTop - clientHeight < clientHeight) onEnd?.();
+              }}
+            >
               {options.map(({ key, name, about }, index) => (
                 <div
                   key={key}
