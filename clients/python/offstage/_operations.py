@@ -121,7 +121,7 @@ class _Session:
         """List a folder of a session's workspace, as it was when its work was last taken out of the sandbox."""
         return self._send("GET", f"/session/{_part(id)}/file/list", query={"path": path, "limit": limit, "cursor": cursor})
 
-    def file_read(self, id: str, *, path: str, offset: Optional[int] = None, limit: Optional[int] = None) -> Dict[str, Any]:
+    def file_read(self, id: str, *, path: Optional[str] = None, offset: Optional[int] = None, limit: Optional[int] = None) -> Dict[str, Any]:
         """Read a file of a session's workspace, as it was when its work was last taken out of the sandbox."""
         return self._send("GET", f"/session/{_part(id)}/file/read", query={"path": path, "offset": offset, "limit": limit})
 

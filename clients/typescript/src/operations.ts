@@ -286,7 +286,7 @@ export interface Operations {
     /** List a folder of a session's workspace, as it was when its work was last taken out of the sandbox */
     fileList(id: string, query?: SessionFileListQuery, options?: CallOptions): Promise<SessionFileListAnswer>;
     /** Read a file of a session's workspace, as it was when its work was last taken out of the sandbox */
-    fileRead(id: string, query: SessionFileReadQuery, options?: CallOptions): Promise<SessionFileReadAnswer>;
+    fileRead(id: string, query?: SessionFileReadQuery, options?: CallOptions): Promise<SessionFileReadAnswer>;
     /** What was written on forges, in Slack and in Linear because of a session, or is to be */
     answerList(id: string, query?: SessionAnswerListQuery, options?: CallOptions): Promise<SessionAnswerListAnswer>;
     /** Count your sessions that are over and that you have not looked at, up to a hundred */

@@ -2908,7 +2908,7 @@ export interface SessionFileReadQuery {
   /**
    * Path from the workspace's root, which has a folder for each repository.
    */
-  path: string;
+  path?: string;
   /**
    * nextOffset of the part before; default 0
    */

@@ -41,7 +41,7 @@ export const listFilesQuerySchema = z.object({
 
 /** Query of a part of a file. */
 export const readFileQuerySchema = z.object({
-  path: pathSchema.refine((path) => path !== "", "must name a file"),
+  path: pathSchema.default(""),
   offset: z.coerce
     .number()
     .int()

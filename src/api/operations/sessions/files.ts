@@ -72,6 +72,7 @@ export function addFileOperations(
     question: FileQuestion,
   ): Promise<Exclude<FileAnswer, { problem: unknown }>> {
     const session = await requireSession(database, organizationOf(request), idOf(request, "session"));
+    if (question.kind === "read" && question.path === "") throw new InvalidInputError("path must name a file");
     const answer = await questions.ask(session.id, question);
     if (!("problem" in answer)) return answer;
     throw errorOf(answer.problem, question.path);

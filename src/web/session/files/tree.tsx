@@ -85,7 +85,7 @@ export function Tree({
   };
   return (
     <>
-      <div ref={tree} role="tree" aria-label={texts.tree} className="text-sm" onKeyDown={onKeyDown}>
+      <div ref={tree} role="tree" aria-label={texts.tree} className="text-sm">
         {rows.map((row) => (
           <div
             key={row.key}
@@ -105,6 +105,7 @@ export function Tree({
               onActive(row.key);
               activate(row, actions);
             }}
+            onKeyDown={onKeyDown}
             onFocus={() => onActive(row.key)}
           >
             {row.kind === "entry" ? <EntryRow row={row} /> : <OtherRow row={row} />}
