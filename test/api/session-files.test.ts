@@ -393,7 +393,7 @@ describe("files of a session without a repository", () => {
     put(".git/config", "[remote]");
     symlinkSync("/etc/passwd", join(folder, "leads"));
     execFileSync("ln", [join(folder, "notes.md"), join(folder, "same.md")]);
-    execFileSync("mkfifo", [join(folder, "pipe")]);
+    execFileSync("sh", ["-c", 'mkfifo "$0/pipe"', folder]);
     const archive = execFileSync("tar", ["--sort=name", "--mtime=@0", "--create", "--file=-", "."], { cwd: folder });
     const id = await sessionWith(archive);
     const root = await list(id);

@@ -36,7 +36,12 @@ export const listFilesQuerySchema = z.object({
     .max(mostEntries)
     .default(usualEntries)
     .meta({ description: `1 to ${mostEntries}, default ${usualEntries}` }),
-  cursor: z.string().max(8_192).optional().meta({ description: "nextCursor of the previous page" }),
+  cursor: z
+    .string()
+    .max(8_192)
+    .regex(/^[\w-]*$/u, "must be the nextCursor of the previous page")
+    .optional()
+    .meta({ description: "nextCursor of the previous page" }),
 });
 
 /** Query of a part of a file. */

@@ -204,6 +204,9 @@ test("no operation breaks, dawdles, or tells of another organization, whatever i
     // A forge that can be asked.
     "searchBranches",
     "searchFiles",
+    // A worker, which has files.
+    "listFiles",
+    "readFile",
     // A program's request, which a person in a browser decides, and what comes of it.
     "decideOAuthRequest",
     "getOAuthRequest",
