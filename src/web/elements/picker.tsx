@@ -1,4 +1,4 @@
-import { useId, useRef, useState, type ReactNode } from "react";
+import { useEffect, useId, useRef, useState, type ReactNode } from "react";
 import { useElementTexts } from "../texts/elements.ts";
 import { Icon, type IconName } from "./icon.tsx";
 import { useOptions } from "./options.ts";
@@ -50,6 +50,10 @@ export function Picker({
   const id = useId();
   const popover = useRef<HTMLDialogElement>(null);
   const [isOpen, setOpen] = useState(false);
+  // The field is there only once this is drawn.
+  useEffect(() => {
+    if (isOpen) popover.current?.querySelector("input")?.focus();
+  }, [isOpen]);
   const list = useOptions(options.length, words, isOpen, (index) => {
     const option = options[index];
     if (option === undefined) return;
@@ -77,8 +81,7 @@ export function Picker({
         className="popover m-1 w-[min(22rem,calc(100vw-1rem))] p-0 [position-area:block-end_span-inline-end] [position-try-fallbacks:flip-inline,flip-block]"
         onToggle={({ newState }) => {
           setOpen(newState === "open");
-          if (newState === "open") popover.current?.querySelector("input")?.focus();
-          else onWords("");
+          if (newState !== "open") onWords("");
         }}
       >
         {isOpen && (
