@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 import type { Browser } from "playwright-core";
 import { demoScript } from "../demo/script.ts";
 import { launchBrowser } from "../test/web/browser.ts";
+import { filesAfter, filesBefore, storeFiles } from "../test/web/content/files.ts";
 import { fillOrganization, type Filled } from "../test/web/content/fill.ts";
 import { adminKey, createWorld, startInProcess } from "../test/world.ts";
 import { filmSession, takeDocsPictures, type Open } from "./pictures/docs.ts";
@@ -47,7 +48,9 @@ async function fill(): Promise<Filled> {
   // What is queued stays so: the place is taken by a session that no worker has.
   await client.organization.update({ maxRunningSessions: 1 });
   const { orgId } = await client.me();
-  return fillOrganization(offstage.database, orgId ?? "");
+  const filled = await fillOrganization(offstage.database, orgId ?? "");
+  await storeFiles(offstage.database, world.data, filled.completed, { files: filesBefore }, { files: filesAfter });
+  return filled;
 }
 
 /** A machine without a font for them draws boxes. */

@@ -63,6 +63,7 @@ export { eventPageSchema, sessionEventSchema } from "./domain/sessions/event.ts"
 export { labelPageSchema } from "./domain/sessions/labels.ts";
 export { sessionDetailSchema, sessionDiffSchema, sessionSchema } from "./domain/sessions/session.ts";
 export { createdShareSchema, shareSchema } from "./domain/sessions/share.ts";
+export { workspaceFileSchema, workspaceFolderSchema } from "./domain/sessions/workspace-file.ts";
 export { systemHealthSchema } from "./domain/system/health.ts";
 export { createdWebhookSchema, deliveryDetailSchema, webhookSchema } from "./domain/webhooks/webhook.ts";
 

@@ -60,6 +60,10 @@ export async function scenesOf(filled: Filled, client: Client): Promise<Scene[]>
     session("session-long", filled.long),
     session("session-progress", filled.running, { path: `/sessions/${filled.running}?tab=progress` }),
     session("session-answers", filled.completed, { path: `/sessions/${filled.completed}?tab=answers` }),
+    session("session-files", filled.completed, { path: `/sessions/${filled.completed}?tab=files` }),
+    session("session-file", filled.completed, {
+      path: `/sessions/${filled.completed}?tab=files&file=shop/src/cart/total.ts`,
+    }),
     session("session-german", filled.running, { prepare: german }),
     session("session-changes", filled.completed, { path: `/sessions/${filled.completed}?tab=changes` }),
     session("session-500-files", filled.large, { path: `/sessions/${filled.large}?tab=changes` }),

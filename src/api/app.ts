@@ -61,6 +61,8 @@ import { addPreviewOperation } from "./operations/automations/preview.ts";
 import { addRegistryOperations } from "./operations/registries.ts";
 import { addSecretOperations } from "./operations/secrets.ts";
 import { addDownloadOperations } from "./operations/sessions/downloads.ts";
+import { createFileQuestions } from "./operations/sessions/file-questions.ts";
+import { addFileOperations } from "./operations/sessions/files.ts";
 import { addListStream } from "./operations/sessions/list-stream.ts";
 import { addLabelOperations } from "./operations/sessions/labels.ts";
 import { addMessageOperations } from "./operations/sessions/messages.ts";
@@ -131,9 +133,10 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   const streams = createStreams(options);
   const events = await createEventStreams(options.database, streams);
   const changes = await createSessionChanges({ ...options, show: (record) => toSession(options, record) });
+  const files = await createFileQuestions(options.database);
   app.addHook("preClose", async () => {
     streams.close();
-    await Promise.all([events.close(), changes.close()]);
+    await Promise.all([events.close(), changes.close(), files.close()]);
   });
   addSessionOperations(app, options, events);
   addListStream(app, streams, changes);
@@ -141,6 +144,7 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   addMessageOperations(app, options);
   addShareLinkOperations(app, options);
   addDownloadOperations(app, options);
+  addFileOperations(app, options, files);
   addAnswerOperations(app, options);
   addAutomationOperations(app, options);
   const automationTemplates = openAutomationTemplates();

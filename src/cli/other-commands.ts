@@ -15,6 +15,7 @@ import { addLoginCommands } from "./remote/login.ts";
 import { addRepositoriesCommand } from "./repositories/repositories.ts";
 import { addSecretsCommands } from "./repositories/secrets.ts";
 import { addChangeCommands } from "./sessions/change.ts";
+import { addFilesCommand } from "./sessions/files.ts";
 import { addFollowCommand } from "./sessions/follow.ts";
 import { addInsightCommand } from "./sessions/insight.ts";
 import { addLabelCommands } from "./sessions/labels.ts";
@@ -41,6 +42,7 @@ export function addOtherCommands(program: Command, context: CommandContext, vers
   addFollowCommand(program, context);
   addChangeCommands(program, context);
   addPatchCommands(program, context);
+  addFilesCommand(program, context);
   addTranscriptCommand(program, context);
   addLabelCommands(program, context);
   addOpenCommand(program, context);

@@ -27,6 +27,7 @@ import type { RestingHosts } from "../worker/conversations/ask-forge.ts";
 import { createConversationSweep } from "../worker/conversations/conversation-sweep.ts";
 import { createSectionSweep } from "../worker/conversations/section-sweep.ts";
 import { createEventDecisions } from "../worker/events/event-decisions.ts";
+import { createFileAnswers } from "../worker/files/file-answers.ts";
 import { listAgents } from "./agent-list.ts";
 import { chooseDefaultAgent } from "./agent-registry.ts";
 import { environmentsDirectory } from "./attempt-services.ts";
@@ -60,7 +61,7 @@ export function forgesByAddress(forges: OrganizationForges) {
 /** Every worker's tasks beside sessions and jobs, in the order of their start. */
 export function backgroundTasks(dependencies: Dependencies, ofWorker: OfWorker): Service[] {
   const { database, logger } = dependencies;
-  const { house, housekeeping, untilOver } = ofWorker;
+  const { house, housekeeping, untilOver, services, workerId } = ofWorker;
   const erased = {
     environmentsDirectory: environmentsDirectory(dependencies.config),
     markFile: join(dependencies.config.data, "erased"),
@@ -71,6 +72,7 @@ export function backgroundTasks(dependencies: Dependencies, ofWorker: OfWorker):
     createRemovalOfDeleted({ ...house, untilOver }),
     createErasures({ ...house, ...erased, untilOver }),
     createHeldJobs({ database, logger }),
+    createFileAnswers({ ...services, workerId }),
     ...conversationTasks(dependencies, ofWorker),
     ...outgoingTasks(dependencies, ofWorker),
     ...forgeTasks(dependencies),

@@ -30,8 +30,10 @@ const sessionsRoute = createRoute({
   }),
 });
 
-const tabIn = ({ tab }: Given): { tab?: "changes" | "progress" | "answers" | undefined } => ({
-  tab: oneOf(["changes", "progress", "answers"], tab),
+/** The page knows its tabs: here, what comes with every page, is not the place for them. */
+const tabIn = ({ tab, file }: Given): { tab?: string | undefined; file?: string | undefined } => ({
+  tab: textOf(tab),
+  file: textOf(file),
 });
 
 const SessionPage = lazyRouteComponent(() => import("./pages/session-page.tsx"), "SessionPage");

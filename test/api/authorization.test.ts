@@ -141,6 +141,8 @@ const needed: Readonly<Record<string, Needed>> = {
   "POST /session/:id/resolve-conflicts": "write",
   "POST /session/:id/budget": "admin",
   "GET /session/:id/events": "read",
+  "GET /session/:id/file/list": "read",
+  "GET /session/:id/file/read": "read",
   "GET /session/:id/patch": "read",
   "GET /session/:id/transcript": "read",
   "GET /session/:id/message/list": "read",

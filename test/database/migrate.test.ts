@@ -276,7 +276,9 @@ test("no migration from 0050 on holds two of the tables that other nodes write, 
 /** Indexes that a migration makes under a lock against writes of their table, which exists and may be large. */
 function blockingIndexes(sql: string): string[] {
   const code = sql.replaceAll(/--[^\n]*/gu, "");
-  const made = new Set([...code.matchAll(/create table (?:if not exists )?(\w+)/giu)].map(([, table]) => table));
+  const made = new Set(
+    [...code.matchAll(/create (?:unlogged )?table (?:if not exists )?(\w+)/giu)].map(([, table]) => table),
+  );
   return [...code.matchAll(/create (?:unique )?index (?!concurrently)(?:if not exists )?(\w+)\s+on\s+(\w+)/giu)]
     .filter(([, , table]) => !made.has(table) && !small.has(table ?? ""))
     .map(([, index, table]) => `${index} on ${table}`);

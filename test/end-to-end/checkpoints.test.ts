@@ -100,6 +100,20 @@ async function untilKept(id: string): Promise<void> {
   }, "a checkpoint is taken");
 }
 
+/** The API node has no files: it shows what the worker's last checkpoint has of them, while the agent works. */
+async function requireFiles(id: string, folder: string): Promise<void> {
+  const { from, entries } = await fleet.api(0).call("workspaceFolderSchema", `/session/${id}/file/list?path=${folder}`);
+  expect([from, entries.map((entry) => [entry.name, entry.change])]).toEqual([
+    "checkpoint",
+    [
+      ["bin", "added"],
+      ["README.md", "changed"],
+      ["mine.txt", "added"],
+      ["with space.txt", "added"],
+    ],
+  ]);
+}
+
 const agents = [
   { agent: "basic:scripted", program: null, resumes: true as unknown },
   { agent: "opencode:scripted", program: null, resumes: true as unknown },
@@ -116,6 +130,7 @@ describe.each(agents)("a turn of $agent whose worker is killed", ({ agent, progr
       const { name, url } = await repository();
       const session = await fleet.api(0).session.create({ prompt: "begin and wait", repositories: [url], agent });
       await untilKept(session.id);
+      if (program === null) await requireFiles(session.id, name);
       await first.kill("SIGKILL");
       const second = await worker();
       expect(await untilOver(fleet.api(0), session.id)).toMatchObject({ status: "completed", failure: null });

@@ -284,12 +284,23 @@ describe("list and show", () => {
 });
 
 describe("taking a session's work", () => {
-  test("diff prints a patch that git applies", async () => {
+  test("diff prints a patch that git applies, and files what is in its workspace", async () => {
     const id = await written("patched.txt", "patched");
     const { out } = await run(["diff", id]);
     expect(out).toBe((await client.session.diff(id)).repositories[0]?.patch);
     execFileSync("git", ["apply", "-"], { cwd: clone, input: out });
     expect(readFileSync(join(clone, "patched.txt"), "utf8")).toContain("patched");
+    // And files of its workspace, changed or not.
+    const { entries } = JSON.parse((await run(["files", id, "--json"])).out) as { entries: { path: string }[] };
+    const folder = entries[0]?.path ?? "";
+    expect((await run(["files", id, `${folder}/`])).out.split("\n")).toEqual(
+      expect.arrayContaining(["patched.txt", "README.md"]),
+    );
+    expect((await run(["files", id, `${folder}/patched.txt`])).out).toContain("patched");
+    expect(await run(["files", id, `${folder}/none`])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(`workspace has no ${folder}/none`) as string,
+    });
   });
 
   test("apply changes this checkout's files, all or none", async () => {

@@ -313,6 +313,37 @@ test("a list is narrowed by any of many repositories, and says so while its name
   expect(await select.inputValue()).toBe(new URL(page.url()).searchParams.get("repository"));
 });
 
+test("the repositories of a new session go on at the end of their list, and are found on every page", async () => {
+  const { pool } = site.offstage.database;
+  await pool.query(
+    `insert into repository (id, organization_id, name, url, address_key, created_at)
+     select gen_random_uuid(), $1, 'many/' || lpad(n::text, 3, '0'), 'https://many.example/many/' || n, 'many.example/many/' || n,
+       now() - n * interval '1 second'
+     from generate_series(1, 230) n`,
+    [organizationId],
+  );
+  try {
+    const page = await home();
+    await page.getByRole("button", { name: "Repository: No repository" }).click();
+    const list = page.getByRole("listbox", { name: "Repository" });
+    const last = list.getByRole("option", { name: "many/230" });
+    await list.getByRole("option", { name: "many/050" }).waitFor();
+    expect(await last.count()).toBe(0);
+    // With the mouse, and with the keyboard: the one before the first is the last.
+    await list.getByRole("option").last().scrollIntoViewIfNeeded();
+    await list.getByRole("option", { name: "many/150" }).waitFor();
+    await page.keyboard.press("ArrowUp");
+    await last.waitFor();
+    await page.reload();
+    await page.getByRole("button", { name: "Repository: No repository" }).click();
+    await page.keyboard.type("many/229");
+    await list.getByRole("option", { name: "many/229" }).click();
+    await page.getByRole("button", { name: "Repository: many/229" }).waitFor();
+  } finally {
+    await pool.query("delete from repository where starts_with(name, 'many/')");
+  }
+});
+
 test("nothing found, and a list that can't be loaded, say so and how to go on", async () => {
   const page = await home();
   await page.getByLabel("Search sessions").fill("there is no such word");

@@ -13,6 +13,8 @@ export interface Site {
   readonly offstage: Offstage;
   readonly client: Client;
   readonly forge: World["forge"];
+  /** Folder of the server's data. */
+  readonly data: string;
   /** What the typed client has no word for, and what a page is checked by. */
   // oxlint-disable-next-line typescript/no-explicit-any -- what a test expects of a body is the test's to say
   call(path: string, body?: unknown): Promise<any>;
@@ -52,6 +54,7 @@ export async function openSite(overrides: Record<string, string> = {}): Promise<
     offstage,
     client,
     forge: world.forge,
+    data: world.data,
     call: (path, body) => callApi(offstage.url, path, body),
     async signedIn({ key = adminKey, ...options } = {}) {
       const page = await openPage(options);

@@ -117,6 +117,14 @@ class _Session:
         """Download what was said and done in a session."""
         return self._send("GET", f"/session/{_part(id)}/transcript", query={"format": format})
 
+    def file_list(self, id: str, *, path: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None) -> Dict[str, Any]:
+        """List a folder of a session's workspace, as it was when its work was last taken out of the sandbox."""
+        return self._send("GET", f"/session/{_part(id)}/file/list", query={"path": path, "limit": limit, "cursor": cursor})
+
+    def file_read(self, id: str, *, path: Optional[str] = None, offset: Optional[int] = None, limit: Optional[int] = None) -> Dict[str, Any]:
+        """Read a file of a session's workspace, as it was when its work was last taken out of the sandbox."""
+        return self._send("GET", f"/session/{_part(id)}/file/read", query={"path": path, "offset": offset, "limit": limit})
+
     def answer_list(self, id: str, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Dict[str, Any]:
         """What was written on forges, in Slack and in Linear because of a session, or is to be."""
         return self._send("GET", f"/session/{_part(id)}/answer/list", query={"limit": limit, "cursor": cursor})

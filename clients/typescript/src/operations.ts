@@ -169,6 +169,10 @@ import type {
   SessionDiffAnswer,
   SessionEventsAnswer,
   SessionEventsQuery,
+  SessionFileListAnswer,
+  SessionFileListQuery,
+  SessionFileReadAnswer,
+  SessionFileReadQuery,
   SessionGetAnswer,
   SessionLabelsAnswer,
   SessionLabelsBody,
@@ -289,6 +293,10 @@ export interface Operations {
     patch(id: string, query?: SessionPatchQuery, options?: CallOptions): Promise<Response>;
     /** Download what was said and done in a session */
     transcript(id: string, query?: SessionTranscriptQuery, options?: CallOptions): Promise<SessionTranscriptAnswer>;
+    /** List a folder of a session's workspace, as it was when its work was last taken out of the sandbox */
+    fileList(id: string, query?: SessionFileListQuery, options?: CallOptions): Promise<SessionFileListAnswer>;
+    /** Read a file of a session's workspace, as it was when its work was last taken out of the sandbox */
+    fileRead(id: string, query?: SessionFileReadQuery, options?: CallOptions): Promise<SessionFileReadAnswer>;
     /** What was written on forges, in Slack and in Linear because of a session, or is to be */
     answerList(id: string, query?: SessionAnswerListQuery, options?: CallOptions): Promise<SessionAnswerListAnswer>;
     /** Count your sessions that are over and that you have not looked at, up to a hundred */
@@ -625,6 +633,8 @@ export function createOperations(send: Send): Operations {
       shareRevoke: (id, shareId, options) => call({ method: "POST", path: `/session/${part(id)}/share/${part(shareId)}/revoke`, isIdempotent: false, ...options }),
       patch: (id, query, options) => send({ method: "GET", path: `/session/${part(id)}/patch`, query, isIdempotent: true, ...options }),
       transcript: (id, query, options) => call({ method: "GET", path: `/session/${part(id)}/transcript`, query, isIdempotent: true, ...options }),
+      fileList: (id, query, options) => call({ method: "GET", path: `/session/${part(id)}/file/list`, query, isIdempotent: true, ...options }),
+      fileRead: (id, query, options) => call({ method: "GET", path: `/session/${part(id)}/file/read`, query, isIdempotent: true, ...options }),
       answerList: (id, query, options) => call({ method: "GET", path: `/session/${part(id)}/answer/list`, query, isIdempotent: true, ...options }),
       unread: (options) => call({ method: "GET", path: "/session/unread", isIdempotent: true, ...options }),
       read: (id, options) => call({ method: "POST", path: `/session/${part(id)}/read`, isIdempotent: false, ...options }),

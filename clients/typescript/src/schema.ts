@@ -2856,6 +2856,90 @@ export interface SessionTranscriptQuery {
    */
   format?: "markdown" | "json";
 }
+export interface SessionFileListQuery {
+  /**
+   * Path from the workspace's root, which has a folder for each repository.
+   */
+  path?: string;
+  /**
+   * 1 to 1000, default 200
+   */
+  limit?: number;
+  /**
+   * nextCursor of the previous page
+   */
+  cursor?: string;
+}
+export interface SessionFileListAnswer {
+  path: string;
+  /**
+   * Null at the root of the workspace, if it has the repositories.
+   */
+  from: ("checkpoint" | "work" | "pushed" | "start") | null;
+  /**
+   * Folders first, each by name.
+   */
+  entries: {
+    /**
+     * What is no text in it is replaced.
+     */
+    name: string;
+    /**
+     * From the workspace's root; null: it can't be asked for, for its name.
+     */
+    path: string | null;
+    type: "folder" | "file" | "link" | "submodule" | "other";
+    /**
+     * Of a file.
+     */
+    bytes: number | null;
+    /**
+     * What became of it, or of something in a folder, since the commit that the session began on.
+     */
+    change: ("added" | "changed") | null;
+  }[];
+  /**
+   * False if the folder has more than the 50,000 entries that are looked at.
+   */
+  complete: boolean;
+  nextCursor: string | null;
+}
+export interface SessionFileReadQuery {
+  /**
+   * Path from the workspace's root, which has a folder for each repository.
+   */
+  path?: string;
+  /**
+   * nextOffset of the part before; default 0
+   */
+  offset?: number;
+  /**
+   * Most characters, 1 to 500000, default 200000
+   */
+  limit?: number;
+}
+export interface SessionFileReadAnswer {
+  path: string;
+  /**
+   * Of when they are: of the last checkpoint while the agent works, of the work as it was last taken out of its sandbox, as it was pushed, or of the commit that the session began on.
+   */
+  from: "checkpoint" | "work" | "pushed" | "start";
+  type: "file" | "link";
+  bytes: number;
+  /**
+   * With secrets replaced by [secret]; where a link leads; null: the file is no text in UTF-8.
+   */
+  text: string | null;
+  offset: number;
+  /**
+   * Where the text goes on; null: that was its end.
+   */
+  nextOffset: number | null;
+  /**
+   * False of a file of more than 1 MiB, of which only so much can be read.
+   */
+  complete: boolean;
+}
 export interface SessionAnswerListAnswer {
   answers: {
     id: string;

@@ -643,6 +643,7 @@ export const tablesLeftOut: Readonly<Record<string, string>> = {
   oauth_request: "credentials that are asked for",
   idempotency: "answers that are kept for a day, which may hold credentials",
   checkpoint_piece: "an agent's unfinished work, sealed: its changes are among the diffs",
+  file_request: "what somebody looks at, for seconds",
   stored_object: "where sealed pieces are",
   model_hold: "budgets held back for requests under way",
   webhook_attempt: "in webhook_delivery",

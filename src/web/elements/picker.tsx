@@ -1,4 +1,4 @@
-import { useId, useRef, useState, type ReactNode } from "react";
+import { useEffect, useId, useRef, useState, type ReactNode } from "react";
 import { useElementTexts } from "../texts/elements.ts";
 import { Icon, type IconName } from "./icon.tsx";
 import { useOptions } from "./options.ts";
@@ -25,6 +25,7 @@ export function Picker({
   options,
   chosen,
   onChoose,
+  onEnd,
   note,
   isSmall = false,
 }: {
@@ -38,6 +39,8 @@ export function Picker({
   /** Key of what is chosen; null: none of the options. */
   chosen: string | null;
   onChoose: (key: string) => void;
+  /** Called as the end of the options comes in sight: there are more. */
+  onEnd?: () => void;
   /** Shown below the options: why there are none, or that they are loading. */
   note?: ReactNode;
   /** Whether it is among facts in small letters. */
@@ -47,6 +50,10 @@ export function Picker({
   const id = useId();
   const popover = useRef<HTMLDialogElement>(null);
   const [isOpen, setOpen] = useState(false);
+  // The field is there only once this is drawn.
+  useEffect(() => {
+    if (isOpen) popover.current?.querySelector("input")?.focus();
+  }, [isOpen]);
   const list = useOptions(options.length, words, isOpen, (index) => {
     const option = options[index];
     if (option === undefined) return;
@@ -74,8 +81,7 @@ export function Picker({
         className="popover m-1 w-[min(22rem,calc(100vw-1rem))] p-0 [position-area:block-end_span-inline-end] [position-try-fallbacks:flip-inline,flip-block]"
         onToggle={({ newState }) => {
           setOpen(newState === "open");
-          if (newState === "open") popover.current?.querySelector("input")?.focus();
-          else onWords("");
+          if (newState !== "open") onWords("");
         }}
       >
         {isOpen && (
@@ -94,7 +100,14 @@ export function Picker({
                 if (!isForList && event.key === "Enter") event.preventDefault();
               }}
             />
-            <div {...list.list} aria-label={label} className="max-h-72 overflow-y-auto p-1">
+            <div
+              {...list.list}
+              aria-label={label}
+              className="max-h-72 overflow-y-auto p-1"
+              onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) => {
+                if (scrollHeight - scrollTop - clientHeight < clientHeight) onEnd?.();
+              }}
+            >
               {options.map(({ key, name, about }, index) => (
                 <div
                   key={key}

@@ -1,5 +1,5 @@
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { useDeferredValue, useState } from "react";
+import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useDeferredValue, useEffect, useState } from "react";
 import { hasWords } from "../elements/has-words.ts";
 import { Picker, type PickerOption } from "../elements/picker.tsx";
 import { client } from "../query.ts";
@@ -25,21 +25,28 @@ export function RepositoryPicker({
   const [words, setWords] = useState("");
   const url = words.trim();
   const asked = useDeferredValue(url);
-  const known = useQuery({
-    queryKey: ["repositories"],
-    queryFn: () => client.repository.list({ limit: 100 }),
+  const known = useInfiniteQuery({
+    queryKey: ["repositories", "to choose"],
+    queryFn: ({ pageParam }) => client.repository.list({ limit: 100, cursor: pageParam }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.nextCursor ?? undefined,
     staleTime,
   });
+  const all = known.data?.pages.flatMap(({ codeRepositories }) => codeRepositories) ?? [];
+  const { fetchNextPage } = known;
+  const hasMore = known.hasNextPage && !known.isFetching && known.error === null;
+  // What is sought may be on any page.
+  const isSought = hasMore && url !== "";
+  useEffect(() => {
+    if (isSought) void fetchNextPage();
+  }, [isSought, fetchNextPage]);
   const found = useQuery({ ...offeredQuery(asked), enabled: asked !== "", placeholderData: keepPreviousData });
-  const connected = (known.data?.codeRepositories ?? []).filter(({ name, url: its }) =>
-    hasWords(`${name} ${its}`, url),
-  );
+  const connected = all.filter(({ name, url: its }) => hasWords(`${name} ${its}`, url));
   const isOfWritten = asked === url && !found.isPlaceholderData;
   const offered = (url === "" ? [] : (found.data?.repositories ?? [])).filter(
     (one) =>
       // The answer to an earlier search may have repositories that do not match now.
-      (isOfWritten || hasWords(`${one.name} ${one.url}`, url)) &&
-      !(known.data?.codeRepositories ?? []).some((other) => sameAddress(other.url, one.url)),
+      (isOfWritten || hasWords(`${one.name} ${one.url}`, url)) && !all.some((other) => sameAddress(other.url, one.url)),
   );
   const isUrl =
     /^(?:https?|ssh):\/\/\S+$|^\S+@[\w.-]+:\S+$/u.test(url) &&
@@ -76,7 +83,10 @@ export function RepositoryPicker({
         const name = one?.name ?? offered.find((each) => each.url === key)?.name ?? shortName(key);
         onChange({ id: one?.id ?? null, name, url: key, branch: one?.branch ?? null });
       }}
-      {...(known.isLoading || found.isFetching ? { note: loading } : note !== undefined && { note })}
+      {...(hasMore && { onEnd: () => void fetchNextPage() })}
+      {...(known.isLoading || known.isFetchingNextPage || found.isFetching
+        ? { note: loading }
+        : note !== undefined && { note })}
     />
   );
 }

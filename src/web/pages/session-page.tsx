@@ -21,6 +21,7 @@ import { searchOfPage } from "../elements/search-of-page.ts";
 const Changes = lazy(() =>
   import("../session/changes/changes.tsx").then(({ Changes: component }) => ({ default: component })),
 );
+const Files = lazy(() => import("../session/files/files.tsx").then(({ Files: component }) => ({ default: component })));
 const Progress = lazy(() =>
   import("../session/progress/progress.tsx").then(({ Progress: component }) => ({ default: component })),
 );
@@ -61,8 +62,10 @@ function isRefused(error: Error | null): boolean {
   return error instanceof ClientError && refusals.has(error.status);
 }
 
-const allTabs = ["conversation", "changes", "progress", "answers"] as const;
+const allTabs = ["conversation", "changes", "files", "progress", "answers"] as const;
 type Tab = (typeof allTabs)[number];
+/** What whoever has a link to the session does not see. */
+const notShared: ReadonlySet<Tab> = new Set(["files", "answers"]);
 
 function Session({ session }: { session: SessionDetail }) {
   const { id, status } = session;
@@ -77,25 +80,27 @@ function Session({ session }: { session: SessionDetail }) {
   useReadWhileSeen(session);
   const isWide = useMedia(wide);
   const given = useSearch({ from: isShared ? "/shared/$id" : "/sessions/$id", shouldThrow: false });
-  const { tab } = searchOfPage(given);
-  const shown: Tab = tab ?? (isWide ? "changes" : "conversation");
+  const { tab, file } = searchOfPage(given);
+  const shown = allTabs.find((each) => each === tab) ?? (isWide ? "changes" : "conversation");
   const navigate = useNavigate();
   const show = (chosen: string): void => {
-    const isOther = chosen === "changes" || chosen === "answers" || chosen === "progress";
     void navigate({
       to: isShared ? "/shared/$id" : "/sessions/$id",
       params: { id },
       hash: true,
-      search: isOther ? { tab: chosen } : {},
+      search: chosen === "conversation" ? {} : { tab: chosen, ...(chosen === "files" && { file }) },
       replace: true,
       resetScroll: false,
     });
   };
+  const open = (chosen: string | undefined): void =>
+    void navigate({ to: "/sessions/$id", params: { id }, search: { tab: "files", file: chosen }, resetScroll: false });
   const frame = useRef<HTMLElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
   const head = useHeight(frame);
   useShortcuts(texts.keys.group, [
     { keys: "c", does: texts.keys.changes, run: () => show("changes") },
+    ...(isShared ? [] : [{ keys: "f", does: texts.keys.files, run: () => show("files") }]),
     { keys: "t", does: texts.keys.progress, run: () => show("progress") },
     ...(isWide ? [] : [{ keys: "m", does: texts.keys.conversation, run: () => show("conversation") }]),
     ...(isShared ? [] : [{ keys: "u", does: texts.keys.back, run: () => void navigate({ to: "/" }) }]),
@@ -113,12 +118,13 @@ function Session({ session }: { session: SessionDetail }) {
   const panels = (
     <>
       {panel("changes", <Changes session={session} view={live.view} onSent={onNews} />)}
+      {!isShared && panel("files", <Files id={id} isAtWork={!isFinal(status)} file={file ?? null} onOpen={open} />)}
       {panel("progress", <Progress session={session} view={live.view} />)}
       {!isShared && panel("answers", <Answers id={id} />)}
     </>
   );
   const title = <TitleLine session={session}>{isWide && <HeadActions session={session} />}</TitleLine>;
-  const offered = allTabs.filter((each) => (each !== "conversation" || !isWide) && (each !== "answers" || !isShared));
+  const offered = allTabs.filter((each) => (each !== "conversation" || !isWide) && (!notShared.has(each) || !isShared));
   const tabs = <TabList tabs={offered} />;
   const problem = (
     <div className="px-3 pt-3 empty:hidden md:px-4">

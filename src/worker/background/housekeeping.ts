@@ -22,6 +22,7 @@ import { pruneWarmSandboxes } from "../../store/queue/warm-sandboxes.ts";
 import { pruneWorkers } from "../../store/queue/worker-nodes.ts";
 import { pruneAudit } from "../../store/requests/audit.ts";
 import { pruneRequests } from "../../store/requests/idempotency.ts";
+import { pruneFileRequests } from "../../store/sessions/file-requests.ts";
 import { fillRepositoryOrder } from "../../store/sessions/repository-order.ts";
 import { pruneDeliveries } from "../../store/webhooks/deliveries.ts";
 import { removeUnusedCheckouts } from "../checkouts/remove-unused.ts";
@@ -71,6 +72,7 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     // Before the workers, of which they are.
     warmSandboxes: () => pruneWarmSandboxes(database),
     workers: () => pruneWorkers(database),
+    fileRequests: () => pruneFileRequests(database),
     audit: () => pruneAudit(database, retention.auditDays, signal),
     events: () => pruneEvents(database, retention.eventDays, signal),
     diffs: () => pruneDiffs(database, retention.diffDays, signal),

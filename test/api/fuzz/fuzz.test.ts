@@ -211,6 +211,9 @@ test("no operation breaks, dawdles, or shows another organization's data, whatev
     // A forge that can be asked.
     "searchBranches",
     "searchFiles",
+    // A worker, which has files.
+    "listFiles",
+    "readFile",
     // A program's request, which a person in a browser decides, and what comes of it.
     "decideOAuthRequest",
     "getOAuthRequest",

@@ -1,5 +1,5 @@
 import type { DiffLineAnnotation, FileDiffMetadata } from "@pierre/diffs";
-import { FileDiff, MultiFileDiff } from "@pierre/diffs/react";
+import { File, FileDiff, MultiFileDiff } from "@pierre/diffs/react";
 import { useSyncExternalStore, type ReactNode } from "react";
 import { currentPreferences, onPreferences } from "../../shell/preferences.ts";
 import { useSessionTexts } from "../../texts/session.ts";
@@ -101,6 +101,16 @@ export function FileChange({ path, before, after }: { path: string; before: stri
         options={useOptions("unified")}
         disableWorkerPool
       />
+    </div>
+  );
+}
+
+/** A whole file, with its lines numbered and highlighted as those of changes are. */
+export function WholeFile({ name, text }: { name: string; text: string }) {
+  const { theme } = useSyncExternalStore(onPreferences, currentPreferences);
+  return (
+    <div className="overflow-hidden rounded-md border border-line text-xs">
+      <File file={{ name, contents: text }} options={{ ...options, themeType: theme }} disableWorkerPool />
     </div>
   );
 }
