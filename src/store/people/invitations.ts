@@ -18,27 +18,33 @@ export interface Invitation {
   readonly mailedTo: string | null;
 }
 
+/** A person to invite. */
+interface NewInvited extends Pick<InviteUser, "name" | "email" | "role"> {
+  readonly id?: string;
+}
+
 /**
- * Adds a person to an organization before they sign in, with a link that does, and mails it to their address if there is one.
+ * Adds a person to an organization before they sign in, with a link that does, and mails it to their address if there is one. Idempotent by
+ * id, except that each call makes another link, which ends those before.
  * @param mailing null: nothing is mailed
  * @throws ConflictError if somebody of the organization has the address
  */
 export async function inviteUser(
   database: Database,
   organizationId: string,
-  { name, email = null, role }: Pick<InviteUser, "name" | "email" | "role">,
+  { id = crypto.randomUUID(), name, email = null, role }: NewInvited,
   mailing: Mailing | null,
 ): Promise<Invitation> {
   try {
     return await sealing(database, async (transaction) => {
-      await requireNewAddress(transaction, organizationId, email);
-      const id = crypto.randomUUID();
-      await transaction.query(
+      await requireNewAddress(transaction, organizationId, id, email);
+      const { rowCount } = await transaction.query(
         `insert into user_account (id, organization_id, issuer, subject, email, name, role, invited_at, last_sign_in_at)
-         values ($1::uuid, $2, '${invitationIssuer}', $1::uuid::text, $3, $4, $5, now(), null)`,
+         values ($1::uuid, $2, '${invitationIssuer}', $1::uuid::text, $3, $4, $5, now(), null) on conflict (id) do nothing`,
         [id, organizationId, email, name, role],
       );
-      return invite(transaction, { organizationId, userId: id, email }, mailing);
+      if (rowCount === 0) return await invitedBefore(transaction, organizationId, id, mailing);
+      return await invite(transaction, { organizationId, userId: id, email }, mailing);
     });
   } catch (error) {
     // Two invited the same person at once.
@@ -60,20 +66,27 @@ export function inviteAgain(
   id: string,
   mailing: Mailing | null,
 ): Promise<Invitation> {
-  return sealing(database, async (transaction) => {
-    const { rows } = await transaction.query<User>(
-      `select ${userColumns} from user_account where id = $1 and organization_id = $2 for no key update`,
-      [id, organizationId],
+  return sealing(database, (transaction) => invitedBefore(transaction, organizationId, id, mailing));
+}
+
+async function invitedBefore(
+  transaction: Queryable,
+  organizationId: string,
+  id: string,
+  mailing: Mailing | null,
+): Promise<Invitation> {
+  const { rows } = await transaction.query<User>(
+    `select ${userColumns} from user_account where id = $1 and organization_id = $2 for no key update`,
+    [id, organizationId],
+  );
+  const user = one(rows, "user", id);
+  if (user.issuer !== invitationIssuer)
+    throw new InvalidInputError(
+      user.issuer === "" ? "this person was erased" : `this person signs in by ${user.issuer}: no link does instead`,
     );
-    const user = one(rows, "user", id);
-    if (user.issuer !== invitationIssuer)
-      throw new InvalidInputError(
-        user.issuer === "" ? "this person was erased" : `this person signs in by ${user.issuer}: no link does instead`,
-      );
-    if (user.disabledAt !== null) throw new ConflictError("this person is disabled: enable them first");
-    await endInvitations(transaction, id);
-    return invite(transaction, { organizationId, userId: id, email: user.email }, mailing);
-  });
+  if (user.disabledAt !== null) throw new ConflictError("this person is disabled: enable them first");
+  await endInvitations(transaction, id);
+  return invite(transaction, { organizationId, userId: id, email: user.email }, mailing);
 }
 
 /** Ends the links of a person that nobody has used. */
@@ -134,11 +147,17 @@ async function insertLink(transaction: Queryable, organizationId: string, userId
   return { token, expiresAt: one(rows, "link", userId).expires_at.toISOString() };
 }
 
-async function requireNewAddress(transaction: Queryable, organizationId: string, email: string | null): Promise<void> {
+/** @param id whose own address it may be */
+async function requireNewAddress(
+  transaction: Queryable,
+  organizationId: string,
+  id: string,
+  email: string | null,
+): Promise<void> {
   if (email === null) return;
   const { rows } = await transaction.query(
-    "select from user_account where organization_id = $1 and lower(email) = lower($2) limit 1",
-    [organizationId, email],
+    "select from user_account where organization_id = $1 and lower(email) = lower($2) and id <> $3 limit 1",
+    [organizationId, email, id],
   );
   if (rows.length > 0) throw hasAddress(email);
 }
