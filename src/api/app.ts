@@ -266,7 +266,7 @@ function addHooks(app: App, options: ApiOptions, { methods, inner, takeToken }: 
     if (operation?.queues === true && !reply.sent) await admit(organizationOf(request));
   });
   app.addHook("onSend", async (request, reply, body) => {
-    await storeAnswer(database, request, reply, body);
+    await storeAnswer(options, request, reply, body);
     await audit.note(request, reply, body);
     return body;
   });

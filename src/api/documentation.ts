@@ -107,7 +107,7 @@ function operationDetails(
         minLength: 1,
         maxLength: 255,
         pattern: "^[\\u0021-\\u007e]+$",
-        description: "Repeating a request with the same key within 24 hours returns the first response.",
+        description: `Repeating a request with the same key within 24 hours returns the first response.${operation.secretAnswer === undefined ? "" : " One with a secret is returned only to the key, person or program that made the first request."}`,
       },
     }),
     ...(operation.streams !== undefined && {

@@ -36,6 +36,10 @@ const withArguments =
 /** Marks the text's position among the arguments. */
 const given = Symbol("the text");
 
+/** JSON of a text, with a number as long as that. */
+const withLongNumber = (text: string): string =>
+  JSON.stringify({ [text]: text, number: 1 }).replace(/1\}$/u, `${"9".repeat(text.length)}}`);
+
 const host = { host: "example.com", below: true, port: null, anyProtocol: false };
 const someSecrets = ["a-secret-of-the-server", "x".repeat(40), "[[[[[[[[", "line one\nline two\nline three"];
 
@@ -480,11 +484,8 @@ const calls: Readonly<Record<string, Call>> = {
     const views = withArguments(new TextEncoder().encode(text))(exported, text) as ReturnType<typeof viewsOf>;
     for (const view of views) void view;
   },
-  "exact-json.parseExactly": (exported, text) =>
-    withArguments(JSON.stringify({ [text]: text, number: 1 }).replace(/1\}$/u, `${"9".repeat(text.length)}}`))(
-      exported,
-      text,
-    ),
+  "exact-json.exactJson": (exported, text) => withArguments(withLongNumber(text))(exported, text),
+  "exact-json.parseExactly": (exported, text) => withArguments(withLongNumber(text))(exported, text),
   "text.firstOf": (exported, text) => withArguments([text, text], 1)(exported, text),
   "text.storable": first,
   "text.storableJson": (exported, text) => withArguments({ text, inner: [text] })(exported, text),

@@ -1,5 +1,7 @@
-import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import { pipeline } from "node:stream";
+import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import type { Client } from "../client.ts";
+import { exactLines } from "./exact-lines.ts";
 import { createOffstageMcp } from "./server.ts";
 import { loadSkills } from "./skills.ts";
 
@@ -15,14 +17,18 @@ export async function serveMcpOnStdio(options: {
 }): Promise<void> {
   const { client, version, signal, onError } = options;
   const skills = await loadSkills();
+  // Ends with stdin, and stdin with it.
+  const lines = pipeline(process.stdin, exactLines(), () => undefined);
   const over = new Promise<void>((resolve) => {
-    process.stdin.once("end", resolve);
-    process.stdin.once("close", resolve);
+    lines.once("end", resolve);
+    lines.once("close", resolve);
     signal.addEventListener("abort", () => resolve(), { once: true });
   });
   const handle = serveStdio(() => createOffstageMcp({ client, version, caller: null, skills, onError }), {
     onerror: onError,
+    transport: new StdioServerTransport(lines),
   });
   await over;
   await handle.close();
+  lines.destroy();
 }

@@ -245,23 +245,13 @@ describe("a signed webhook", () => {
     expect((await deliver(hook, "{}", { "x-signature": `sha256=${sign("the sender's", "{}")}` })).status).toBe(202);
   });
 
-  test("refuses an Idempotency-Key if a secret would be made, and a secret that is no key", async () => {
-    const create = (trigger: object, headers: Record<string, string> = {}) =>
-      api.post(
-        "/automation/create",
-        {
-          name: "a",
-          macro: `m-${randomUUID().slice(0, 13)}`,
-          instructions: "x",
-          triggers: [{ type: "webhook", ...trigger }],
-        },
-        { headers },
-      );
-    const once = { "Idempotency-Key": randomUUID() };
-    const refused = await create({ verify }, once);
-    expect([refused.status, refused.body.error]).toEqual([400, expect.stringContaining("Idempotency-Key") as string]);
-    expect((await create({ verify, secret: "given" }, { "Idempotency-Key": randomUUID() })).status).toBe(200);
-    const odd = await create({ verify: { type: "standardWebhooks" }, secret: "no key!" });
+  test("refuses a secret that is no key", async () => {
+    const odd = await api.post("/automation/create", {
+      name: "a",
+      macro: `m-${randomUUID().slice(0, 13)}`,
+      instructions: "x",
+      triggers: [{ type: "webhook", verify: { type: "standardWebhooks" }, secret: "no key!" }],
+    });
     expect([odd.status, odd.body.error]).toEqual([400, expect.stringContaining("triggers.0.secret") as string]);
   });
 

@@ -99,11 +99,6 @@ describe("the life of a key", () => {
     expect(answer.body.error).toContain(said);
   });
 
-  test("creation takes no Idempotency-Key, since the key would have to be stored", async () => {
-    const answer = await api.post("/key/create", { name: "x" }, { headers: { "idempotency-key": "k" } });
-    expect(answer.status).toBe(400);
-  });
-
   test.each(["not-there", "00000000-0000-4000-8000-000000000000", "%00", "%F0%9F%94%91"])(
     "revoking %s is 404",
     async (id) => {

@@ -6,6 +6,7 @@ import type { StepName } from "../../src/domain/sessions/step.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
 import type { Failure } from "../forge/state.ts";
 import { commandLines, uniqueMark } from "../sandboxes/sandbox-folders.ts";
+import { inOtherClone } from "../other-clone.ts";
 import { waitFor } from "../wait-for.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
@@ -81,6 +82,23 @@ async function cancelWithSlowDiff(name: string): Promise<string> {
 
 const patchOf = async (id: string): Promise<string> =>
   (await client.session.diff(id)).repositories.map(({ patch }) => patch).join("");
+
+test("a patch that is longer than what is kept is cut, which the API says, and the pull request has all of it", async () => {
+  const { url } = await world.forge.createRepository("acme", "long-patch", { "README.md": "# Before\n" });
+  const { id } = await client.session.create({ prompt: "shell seq 1 300000 > numbers.txt", repositories: [url] });
+  const session = await untilOver(client, id);
+  expect(session).toMatchObject({ status: "completed", failure: null });
+  const [repository] = (await client.session.diff(id)).repositories;
+  expect(repository).toMatchObject({ truncated: true });
+  expect(repository?.patch).toContain("+100000\n");
+  expect(Buffer.byteLength(repository?.patch ?? "")).toBeLessThanOrEqual(2 * 1024 * 1024);
+  await expect(client.session.patch(id)).rejects.toMatchObject({
+    status: 409,
+    message: expect.stringContaining("is longer than what is kept") as string,
+  });
+  const whole = await inOtherClone(world, url, `git show origin/${session.branchName}:numbers.txt | tail -n 1`);
+  expect(whole).toBe("300000");
+});
 
 test("a cancelled session keeps its diff, however long saving it takes, and is cancelled before that", async () => {
   const id = await cancelWithSlowDiff("cancel-slow-diff");

@@ -1,6 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, realpath, rm, stat } from "node:fs/promises";
+import { mkdir, mkdtemp, realpath, rm, rmdir, stat } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -279,6 +279,46 @@ test("an organization is made beside a running server, with a key and links of i
   const none = await shell(["login-link", "--organization", "lfet"], environment).ended;
   expect(none).toMatchObject({ code: 1, out: "", err: "offstage: there is no organization lfet\n" });
 });
+
+test.skipIf(process.platform !== "linux" || process.getuid?.() !== 0)(
+  "a server starts from a clone below root's home, says where its data is, and works there",
+  async () => {
+    // As root's home: only root may enter it.
+    const home = await realpath(await mkdtemp(join(tmpdir(), "offstage-home-")));
+    const clone = join(home, "clone");
+    await mkdir(clone);
+    // Its mounts are its own, so that this machine's /var/lib is not touched, nor the data that this clone may have.
+    const start = `mount --bind "$2" "$3" && mount -t tmpfs -o mode=755 tmpfs /var/lib && cd "$3" &&
+      if [ -d .offstage ]; then mount -t tmpfs tmpfs .offstage; fi && exec "$1" src/main.ts start`;
+    const root = join(import.meta.dirname, "../..");
+    const { OFFSTAGE_DATA: _data, DATABASE_URL: _url, ...variables } = world.variables;
+    const child = spawn("unshare", ["--mount", "sh", "-c", start, "sh", process.execPath, root, clone], {
+      env: { ...variables, HOME: world.data },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const ended = once(child, "exit");
+    try {
+      let [out, err] = ["", ""];
+      child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
+      child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
+      const address = (): string | undefined => /answers at (http:\/\/[^\s"]+)/u.exec(out + err)?.[1];
+      await waitFor(() => {
+        if (child.exitCode !== null) throw new Error(`it ended: ${out}${err}`);
+        return address();
+      }, "it answers");
+      const said = `The data folder is /var/lib/offstage, because the embedded database's user can't enter ${home};`;
+      expect(out + err).toContain(said);
+      const answer = await fetch(`${address()}/session/list`, { headers: { Authorization: `Bearer ${adminKey}` } });
+      expect(await answer.json()).toEqual({ sessions: [], nextCursor: null });
+    } finally {
+      child.kill("SIGTERM");
+      await ended;
+      // Both are empty, and nothing else is to be removed.
+      await rmdir(clone);
+      await rmdir(home);
+    }
+  },
+);
 
 test("an organization is exported beside a running server, and one is erased without its worker's help", async () => {
   const environment = { DATABASE_URL: databaseUrl(), OFFSTAGE_DATA: world.data };

@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
+import { removeFolder } from "../../src/worker/disk/remove-folder.ts";
 import { callApi } from "../call.ts";
 import { seedRepository } from "../forge/seed-repository.ts";
 import { inOtherClone } from "../other-clone.ts";
@@ -152,33 +153,86 @@ test("what is recorded of submodules between two turns, by the agent or by other
     "app-3",
     [
       "echo 1 > app.txt; git add app.txt",
-      ...["mine", "theirs", "gone", "moved"].map((path) => submodule(path, "../library-3", library.sha)),
+      ...["mine", "theirs", "busy", "gone", "moved"].map((path) => submodule(path, "../library-3", library.sha)),
     ].join("; "),
   );
   await world.forge.commit("acme", "library-3", "main", { "library.txt": "newer\n" });
   const newer = (await promisify(execFile)("git", ["-C", library.path, "rev-parse", "main"])).stdout.trim();
-  const prompt = `shell git update-index --cacheinfo 160000,${newer},mine && echo 2 > app.txt`;
+  const own =
+    "cd busy && echo own > own.txt && git add own.txt && git -c user.name=A -c user.email=a@example.com commit -qm own && cd ..";
+  const prompt = `shell git update-index --cacheinfo 160000,${newer},mine && echo 2 > app.txt && echo built > theirs/built && echo built >> .git/modules-ignore && git -C theirs config core.excludesFile "$PWD/.git/modules-ignore" && ${own}`;
   const { id } = await client.session.create({ prompt, repositories: [url], branchName: "work" });
   expect(await untilOver(client, id)).toMatchObject({ status: "completed", failure: null });
-  const change = `git update-index --cacheinfo 160000,${newer},theirs && git rm -q gone && git update-index --force-remove moved && git update-index --add --cacheinfo 160000,${library.sha},elsewhere`;
+  const change = `git update-index --cacheinfo 160000,${newer},theirs && git update-index --cacheinfo 160000,${newer},busy && git rm -q gone && git update-index --force-remove moved && git update-index --add --cacheinfo 160000,${library.sha},elsewhere && git config -f .gitmodules submodule.new.path new && git config -f .gitmodules submodule.new.url ../library-3 && git add .gitmodules && git update-index --add --cacheinfo 160000,${newer},new`;
   await inOtherClone(
     world,
     url,
     `git checkout -q work && ${change} && git commit -qm 'A reviewer changes submodules' && git push -q origin HEAD:work`,
   );
-  await client.session.message(id, { message: "shell git add -A && echo 3 > app.txt && ls > seen.txt" });
+  await client.session.message(id, {
+    message:
+      "shell git add -A && echo 3 > app.txt && cat theirs/library.txt theirs/built new/library.txt mine/library.txt busy/library.txt busy/own.txt > seen.txt && git -C theirs status --porcelain >> seen.txt && git status --porcelain theirs new >> seen.txt",
+  });
   expect(await untilOver(client, id)).toMatchObject({ status: "completed", failure: null });
   const tree = await inOtherClone(world, url, "git ls-tree origin/work");
   const links = [...tree.matchAll(/^160000 commit ([0-9a-f]+)\t(.*)$/gmu)].map(([, sha, path]) => [path, sha]);
-  expect(Object.fromEntries(links)).toEqual({ mine: newer, theirs: newer, elsewhere: library.sha });
+  expect(Object.fromEntries(links)).toEqual({
+    mine: newer,
+    theirs: newer,
+    busy: newer,
+    new: newer,
+    elsewhere: library.sha,
+  });
   expect(await inOtherClone(world, url, "git diff --name-only origin/work~1 origin/work")).toBe("app.txt\nseen.txt");
-  expect(prompts.at(-1)).toMatch(/recorded at another commit.*"theirs"/su);
+  expect((await inOtherClone(world, url, "git show origin/work:seen.txt")).split("\n")).toEqual([
+    "newer",
+    "built",
+    "newer",
+    "one",
+    "one",
+    "own",
+  ]);
+  expect(prompts.at(-1)).toMatch(/recorded at another commit.*: "busy"\./su);
   expect(prompts.at(-1)).toMatch(/are new, and their folders are empty in this session: "elsewhere"/su);
+  expect(prompts.at(-1)).toMatch(/at the commits that others recorded by now: "theirs", "new"/su);
   expect(await noticesOf(client, id)).toContainEqual(
     expect.stringMatching(
-      /recorded at another commit.*: theirs; others are new, and their folders are empty: elsewhere\./su,
+      /recorded at another commit.*: busy \(something was changed in its folder\); others are new, and their folders are empty: elsewhere \(its address is not in \.gitmodules\)\./su,
     ),
   );
+});
+
+test("what others recorded of submodules is there after the session's folders were lost, too", async () => {
+  const library = await repository("acme", "library-6", "echo one > library.txt");
+  const { url } = await repository(
+    "acme",
+    "app-6",
+    ["echo 1 > app.txt; git add app.txt", submodule("library", "../library-6", library.sha)].join("; "),
+  );
+  await world.forge.commit("acme", "library-6", "main", { "library.txt": "newer\n" });
+  const newer = (await promisify(execFile)("git", ["-C", library.path, "rev-parse", "main"])).stdout.trim();
+  const { id } = await client.session.create({
+    prompt: "shell echo 2 > app.txt",
+    repositories: [url],
+    branchName: "work",
+  });
+  expect(await untilOver(client, id)).toMatchObject({ status: "completed", failure: null });
+  await inOtherClone(
+    world,
+    url,
+    `git checkout -q work && git update-index --cacheinfo 160000,${newer},library && git commit -qm Newer && git push -q origin HEAD:work`,
+  );
+  const next = async (message: string): Promise<void> => {
+    await client.session.message(id, { message });
+    expect(await untilOver(client, id)).toMatchObject({ status: "completed", failure: null });
+  };
+  await next("shell cat library/library.txt > seen.txt");
+  // As for a worker on another machine.
+  await removeFolder(join(world.data, "sessions", id));
+  await next("shell cat library/library.txt >> seen.txt");
+  expect(await inOtherClone(world, url, "git show origin/work:seen.txt")).toBe("newer\nnewer");
+  expect(await inOtherClone(world, url, "git rev-parse origin/work:library")).toBe(newer);
+  expect((await noticesOf(client, id)).filter((text) => text.includes("submodules"))).toEqual([]);
 });
 
 test("a credential goes to no server, and to no owner's repository, that .gitmodules alone names", async () => {

@@ -181,6 +181,70 @@ describe("a refusal", () => {
   });
 });
 
+describe("GitHub's answer 422 to a pull request", () => {
+  const opened = {
+    number: 7,
+    html_url: "https://github.example/acme/shop/pull/7",
+    state: "open",
+    merged_at: null,
+    body: null,
+    head: { ref: "work", sha: "a".repeat(40), repo: { id: 1 } },
+    base: { ref: "main", repo: { id: 1 } },
+  };
+  const said = (error: object): Answer => ({
+    status: 422,
+    body: { message: "Validation Failed", errors: [{ resource: "PullRequest", ...error }] },
+  });
+  /** @param isPushed whether the branch is known to be pushed a moment ago */
+  const open = (isPushed: boolean) => {
+    const work = { sessionId: "s", sha: "a".repeat(40), askedMsAgo: null, beforeAsking: () => Promise.resolve() };
+    const request = { head: "work", target: "main", title: "Work", body: "Words" };
+    return github().openPullRequest(address(), isPushed ? { ...request, work } : request, signal());
+  };
+  /** The first POST is refused; the list shows a pull request from then on, or the second POST opens it. */
+  const answering = (refusal: Answer, then: "listed" | "opened" | "refused") => {
+    let posts = 0;
+    answers = [
+      ({ method }) => {
+        if (method === "GET") return { status: 200, body: then === "listed" && posts > 0 ? [opened] : [] };
+        posts += 1;
+        return posts === 1 || then !== "opened" ? refusal : { status: 201, body: opened };
+      },
+    ];
+    return () => posts;
+  };
+
+  it("that there is one already: it is found, and none is opened", async () => {
+    const message = "A pull request already exists for acme:work.";
+    const posts = answering(said({ code: "custom", message }), "listed");
+    expect(await open(true)).toMatchObject({ number: 7, created: false });
+    expect(posts()).toBe(1);
+  });
+
+  it.each<[string, object]>([
+    ["no commits between", { code: "custom", message: "No commits between main and work" }],
+    ["a base that it does not know", { field: "base", code: "invalid" }],
+    ["a head that it does not know", { field: "head", code: "invalid" }],
+  ])("of %s: asked again if the branch was just pushed, else final", async (_, error) => {
+    let posts = answering(said(error), "opened");
+    expect(await open(true)).toMatchObject({ number: 7, created: true });
+    expect(posts()).toBe(2);
+    posts = answering(said(error), "refused");
+    await expect(open(false)).rejects.toMatchObject({ code: "pull_request_refused", retryable: false });
+    expect(posts()).toBe(1);
+  });
+
+  it("of anything else: final, in its words, also if the branch was just pushed", async () => {
+    const posts = answering(said({ field: "title", code: "too_long" }), "opened");
+    await expect(open(true)).rejects.toMatchObject({
+      code: "pull_request_refused",
+      retryable: false,
+      message: expect.stringContaining("title: too_long") as string,
+    });
+    expect(posts()).toBe(1);
+  });
+});
+
 describe("a refusal of GitLab", () => {
   const request = { head: "work", target: "main", title: "Work", body: "Words" };
   const refusal = (status: number, body: unknown) => {

@@ -300,6 +300,31 @@ describe("answers", () => {
   });
 });
 
+test("an event of a tool keeps the digits of an id that JavaScript can't hold", async () => {
+  await api.post("/automation/create", { name: "Digits", macro: "digits", instructions: "{{ event.id }}" });
+  const call = JSON.stringify({
+    jsonrpc: "2.0",
+    id: 1,
+    method: "tools/call",
+    params: { name: "trigger_automation", arguments: { automation: "digits", event: { id: 0 } } },
+  });
+  const response = await fetch(`${url}/mcp`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${api.adminKey}`,
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "mcp-protocol-version": "2025-11-25",
+    },
+    body: call.replace('"id":0', '"id":12345678901234567890'),
+  });
+  expect(await response.text()).toContain("runId");
+  const { rows } = await api.database.pool.query(
+    "select payload from job where automation_id = (select id from automation where macro = 'digits')",
+  );
+  expect(rows).toEqual([{ payload: { id: "12345678901234567890" } }]);
+});
+
 describe("what takes long", () => {
   /** Sends a request of the tasks extension as the extension's own client frames it. */
   async function dispatch(body: unknown): Promise<never> {

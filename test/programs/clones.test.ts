@@ -384,6 +384,56 @@ describe.each(shells)("submodules in %s", (shell) => {
     await takeIn(back);
     expect(await repository.git("ls-files", "-t", "lib")).toBe("H lib");
   });
+
+  test("are brought to the commits that others recorded, but for those in which something was done, and nothing is lost", async () => {
+    const repository = await createRepository(folder.path);
+    const awkward = "cut [off]* here";
+    const paths = ["lib", "dirty", "ahead", awkward, "new"];
+    const [first, second] = await addSubmodules(repository, ...paths.slice(0, 4));
+    // As the worker makes them, each beside the file that says what it is.
+    const from = join(folder.path, "renewed");
+    await mkdir(from);
+    for (const [number, path] of [...paths, "gone", "lib/inner"].entries()) {
+      const place = join(from, String(number));
+      await mkdir(place);
+      await writeFile(`${place}-path`, path);
+      await writeFile(`${place}-sha`, second);
+      await writeFile(`${place}-within`, path === "lib/inner" ? "0" : "");
+      if (path === "gone") continue;
+      await repository.run(
+        `git init -q '${place}'; cd '${place}'; git fetch -q --depth=1 file://"$OLDPWD"/../library ${second}; git update-ref --no-deref HEAD ${second}; git reset -q --hard; git update-ref refs/remotes/origin/recorded ${second}; git config remote.origin.url https://new.example/library`,
+      );
+    }
+    for (const path of paths) await repository.git("update-index", "--add", "--cacheinfo", `160000,${second},${path}`);
+    await repository.git("update-index", "--skip-worktree", "--", "lib");
+    await repository.run(
+      `cd lib; git checkout -q -b own; echo own > own; git add own; git commit -qm own; git checkout -q --detach ${first}; printf 'ignored\\ninner\\n' > .git/info/exclude; echo kept > ignored; touch .git/index.lock`,
+    );
+    await repository.run("echo changed > dirty/l; cd ahead; echo 1 > more; git add more; git commit -qm more");
+    await repository.run(`cd '${awkward}'; rm l; touch .git/offstage-renewing`);
+    const renew = () =>
+      runProgram(["worker/clones/each-gitlink.sh", "worker/clones/renew-submodules.sh"], {
+        shell,
+        cwd: repository.path,
+        environment: { ...repository.environment, OFFSTAGE_RENEWED: from },
+      });
+    for (let times = 0; times < 2; times += 1) {
+      const end = await renew();
+      expect([end.code, end.stdout.toString()]).toEqual([0, "0\n3\n4\n6\n"]);
+      expect(await repository.run(`cat lib/l lib/inner/l '${awkward}/l' new/l lib/ignored dirty/l ahead/l`)).toBe(
+        ["2", "2", "2", "2", "kept", "changed", "1"].join("\n"),
+      );
+      expect(await repository.run("cd lib; git rev-parse HEAD; git show own:own; git config remote.origin.url")).toBe(
+        [second, "own", "https://new.example/library"].join("\n"),
+      );
+      for (const path of ["lib/inner", awkward, "new"])
+        expect(await repository.git("-C", path, "status", "--porcelain")).toBe("");
+    }
+    expect(await repository.git("ls-files", "-t", "lib")).toBe("H lib");
+    // What is recorded by then is another commit: nothing is done.
+    await repository.git("update-index", "--cacheinfo", `160000,${first},new`);
+    expect((await renew()).stdout.toString()).toBe("0\n3\n6\n");
+  });
 });
 
 describe.each(shells)("take-in.sh and join-state.sh in %s", (shell) => {

@@ -69,7 +69,7 @@ test("sessions that need a person come first with the reason, then running ones 
   expect(await accessibilityProblems(page)).toEqual([]);
 });
 
-test("the list is narrowed by repository and automation, which the address keeps", async () => {
+test("the list is narrowed by repository, automation and who asked, which the address keeps", async () => {
   const page = await home();
   await page
     .getByRole("combobox", { name: "Repository" })
@@ -81,6 +81,13 @@ test("the list is narrowed by repository and automation, which the address keeps
   await expect.poll(() => page.locator("[data-session]").count()).toBe(2);
   await page.reload();
   await expect.poll(() => page.locator("[data-session]").count()).toBe(2);
+  await page.getByRole("combobox", { name: "Automation" }).selectOption("Every automation");
+  await page.getByRole("combobox", { name: "Asked by" }).selectOption("Ada Lovelace");
+  await page.waitForURL(/by=/u);
+  await page.getByText("Draft: split the monolith").waitFor();
+  await page.getByRole("combobox", { name: "Asked by" }).selectOption("نور الهدى");
+  await page.getByText("Draft: split the monolith").waitFor({ state: "detached" });
+  await rows(page, "For review").or(page.locator("[data-session]")).first().waitFor();
   await page.getByRole("button", { name: "Clear the filters" }).click();
   await rows(page, "For review").first().waitFor();
 });

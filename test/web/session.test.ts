@@ -261,6 +261,36 @@ test("the progress tells where the time went, what it cost of the budget, and wh
   await page.getByRole("heading", { name: "Where the time went" }).waitFor();
 });
 
+test("who asked is on the page", async () => {
+  for (const [id, name] of [
+    [filled.completed, "Ada Lovelace"],
+    [filled.failed, "نور الهدى"],
+  ] as const) {
+    const page = await open(id);
+    await page.getByTitle("Asked by").getByText(name, { exact: true }).waitFor();
+  }
+});
+
+test("that not all of a patch is kept is said beside it", async () => {
+  const words = "Not all of the patch is kept here";
+  const page = await open(filled.completed);
+  const changes = page.getByRole("region", { name: /^Changes in/u });
+  await changes.getByText("src/cart/total.ts").first().waitFor();
+  expect(await changes.getByText(words).count()).toBe(0);
+  const cut = (isCut: boolean) =>
+    site.offstage.database.pool.query("update session_repository set patch_truncated = $2 where session_id = $1", [
+      filled.completed,
+      isCut,
+    ]);
+  await cut(true);
+  try {
+    await page.reload();
+    await changes.getByText(words).waitFor();
+  } finally {
+    await cut(false);
+  }
+});
+
 test("the patch and the transcript are downloaded", async () => {
   const page = await open(filled.completed);
   await page.getByText("Pull request #482 opened").waitFor();

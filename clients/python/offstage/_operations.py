@@ -97,9 +97,9 @@ class _Session:
         """Take back a message that no turn has taken; a session that was queued for nothing else is cancelled."""
         return self._send("POST", f"/session/{_part(id)}/message/{_part(message_id)}/withdraw")
 
-    def share_create(self, id: str, body: Mapping[str, Any] = {}) -> Dict[str, Any]:
+    def share_create(self, id: str, body: Mapping[str, Any] = {}, *, idempotency_key: Optional[str] = None) -> Dict[str, Any]:
         """Make a link that shows the session to whoever has it, shown only in this response."""
-        return self._send("POST", f"/session/{_part(id)}/share/create", body=body)
+        return self._send("POST", f"/session/{_part(id)}/share/create", body=body, idempotency_key=idempotency_key, creates=True)
 
     def share_list(self, id: str, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Dict[str, Any]:
         """List the links that show the session."""
@@ -212,9 +212,9 @@ class _Automation:
         """Trigger an automation; the body is its event."""
         return self._send("POST", f"/automation/{_part(key_or_id)}/trigger", body=body, idempotency_key=idempotency_key, creates=True)
 
-    def trigger_rotate(self, key_or_id: str, id: str) -> Dict[str, Any]:
+    def trigger_rotate(self, key_or_id: str, id: str, *, idempotency_key: Optional[str] = None) -> Dict[str, Any]:
         """Replace a trigger's secret, or the address of a webhook that has none; the old secret counts for a day."""
-        return self._send("POST", f"/automation/{_part(key_or_id)}/trigger/{_part(id)}/rotate")
+        return self._send("POST", f"/automation/{_part(key_or_id)}/trigger/{_part(id)}/rotate", idempotency_key=idempotency_key, creates=True)
 
 
 class _Agent:
@@ -449,9 +449,9 @@ class _Connection:
     def __init__(self, send: Send) -> None:
         self._send = send
 
-    def create(self, body: Mapping[str, Any]) -> Dict[str, Any]:
+    def create(self, body: Mapping[str, Any], *, idempotency_key: Optional[str] = None) -> Dict[str, Any]:
         """Connect a forge: its credential is checked first; the webhook's secret is shown only in this response."""
-        return self._send("POST", "/connection/create", body=body)
+        return self._send("POST", "/connection/create", body=body, idempotency_key=idempotency_key, creates=True)
 
     def list(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Dict[str, Any]:
         """List connections with their health, without credentials."""
@@ -469,9 +469,9 @@ class _Connection:
         """Check a connection's credential now."""
         return self._send("POST", f"/connection/{_part(id)}/check")
 
-    def rotate_secret(self, id: str, body: Mapping[str, Any] = {}) -> Dict[str, Any]:
+    def rotate_secret(self, id: str, body: Mapping[str, Any] = {}, *, idempotency_key: Optional[str] = None) -> Dict[str, Any]:
         """Replace the webhook's secret, by one of the forge's or a new one, shown only in this response; the one before is accepted for another day."""
-        return self._send("POST", f"/connection/{_part(id)}/rotate-secret", body=body)
+        return self._send("POST", f"/connection/{_part(id)}/rotate-secret", body=body, idempotency_key=idempotency_key, creates=True)
 
     def delete(self, id: str) -> Dict[str, Any]:
         """Delete a connection with its credential: repositories at its address are used with the operator's configuration, if there is one."""
@@ -570,9 +570,9 @@ class _Key:
     def __init__(self, send: Send) -> None:
         self._send = send
 
-    def create(self, body: Mapping[str, Any]) -> Dict[str, Any]:
+    def create(self, body: Mapping[str, Any], *, idempotency_key: Optional[str] = None) -> Dict[str, Any]:
         """Create an API key, shown only in this response."""
-        return self._send("POST", "/key/create", body=body)
+        return self._send("POST", "/key/create", body=body, idempotency_key=idempotency_key, creates=True)
 
     def list(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Dict[str, Any]:
         """List API keys, by their prefix."""
@@ -642,13 +642,13 @@ class _User:
     def __init__(self, send: Send) -> None:
         self._send = send
 
-    def invite(self, body: Mapping[str, Any]) -> Dict[str, Any]:
+    def invite(self, body: Mapping[str, Any], *, idempotency_key: Optional[str] = None) -> Dict[str, Any]:
         """Invite a person, by a link that signs them in, and that nothing has but this response and the mail."""
-        return self._send("POST", "/user/invite", body=body)
+        return self._send("POST", "/user/invite", body=body, idempotency_key=idempotency_key, creates=True)
 
-    def invite_user_again(self, id: str, body: Mapping[str, Any] = {}) -> Dict[str, Any]:
+    def invite_user_again(self, id: str, body: Mapping[str, Any] = {}, *, idempotency_key: Optional[str] = None) -> Dict[str, Any]:
         """Make another link for a person who was invited, and end those before."""
-        return self._send("POST", f"/user/{_part(id)}/invite", body=body)
+        return self._send("POST", f"/user/{_part(id)}/invite", body=body, idempotency_key=idempotency_key, creates=True)
 
     def list(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Dict[str, Any]:
         """List users."""
@@ -676,9 +676,9 @@ class _Webhook:
     def __init__(self, send: Send) -> None:
         self._send = send
 
-    def create(self, body: Mapping[str, Any]) -> Dict[str, Any]:
+    def create(self, body: Mapping[str, Any], *, idempotency_key: Optional[str] = None) -> Dict[str, Any]:
         """Create a webhook; its secret is shown only in this response."""
-        return self._send("POST", "/webhook/create", body=body)
+        return self._send("POST", "/webhook/create", body=body, idempotency_key=idempotency_key, creates=True)
 
     def list(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Dict[str, Any]:
         """List webhooks."""
@@ -692,17 +692,17 @@ class _Webhook:
         """Change, enable or disable a webhook."""
         return self._send("POST", f"/webhook/{_part(id)}/update", body=body)
 
-    def rotate(self, id: str) -> Dict[str, Any]:
+    def rotate(self, id: str, *, idempotency_key: Optional[str] = None) -> Dict[str, Any]:
         """Make a new secret, shown only in this response."""
-        return self._send("POST", f"/webhook/{_part(id)}/rotate")
+        return self._send("POST", f"/webhook/{_part(id)}/rotate", idempotency_key=idempotency_key, creates=True)
 
     def delete(self, id: str) -> Dict[str, Any]:
         """Delete a webhook."""
         return self._send("POST", f"/webhook/{_part(id)}/delete")
 
-    def test(self, id: str) -> Dict[str, Any]:
+    def test(self, id: str, *, idempotency_key: Optional[str] = None) -> Dict[str, Any]:
         """Send a test event."""
-        return self._send("POST", f"/webhook/{_part(id)}/test")
+        return self._send("POST", f"/webhook/{_part(id)}/test", idempotency_key=idempotency_key, creates=True)
 
 
 class _Delivery:

@@ -189,6 +189,11 @@ export interface OperationConfig {
   readonly hasEvent?: boolean;
   /** The body is secret: only a keyed hash of it may be stored, which can't be found by guessing. */
   readonly secretBody?: boolean;
+  /**
+   * The answer has a secret that is shown once, always or to such a body: under an Idempotency-Key it is kept sealed, and given again to
+   * nobody but who asked first.
+   */
+  readonly secretAnswer?: true | ((body: unknown) => boolean);
   /** It answers with Server-Sent Events: if the client accepts them, or `alone`, with nothing else. */
   readonly streams?: true | "alone";
   /** It only passes on to other operations, which are in the audit log themselves: of it only what is refused is there. */
@@ -211,6 +216,12 @@ declare module "fastify" {
     isStream: boolean;
     /** Id of what the first request with the same Idempotency-Key created. */
     duplicateOf: string | null;
-    idempotency: { readonly organizationId: string; readonly key: string; readonly createdId: string } | null;
+    idempotency: {
+      readonly organizationId: string;
+      readonly key: string;
+      readonly createdId: string;
+      /** The answer has a secret. */
+      readonly isSealed: boolean;
+    } | null;
   }
 }

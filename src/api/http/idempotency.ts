@@ -4,13 +4,20 @@ import type { Database } from "../../database/database.ts";
 import { ConflictError, InvalidInputError } from "../../domain/errors/errors.ts";
 import { newId } from "../../domain/fields/new-id.ts";
 import { hasScope, type Principal } from "../../domain/people/key.ts";
-import { abandonRequest, beginRequest, finishRequest } from "../../store/requests/idempotency.ts";
+import {
+  abandonRequest,
+  beginRequest,
+  finishRequest,
+  finishSealed,
+  openAnswer,
+} from "../../store/requests/idempotency.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
 import { principalOfRequest } from "./auth.ts";
 import { pathOf } from "./methods.ts";
 
 /**
- * Runs before the handler of a POST that creates something: a request that was answered before gets the same answer.
+ * Runs before the handler of a POST that creates something: a request that was answered before gets the same answer. Who lost the right to
+ * ask meanwhile does not come as far as this. An answer with a secret is given again to nobody but who asked first.
  * @throws InvalidInputError if the key is malformed
  * @throws ConflictError if the key was used with another body, or the first request is still running
  */
@@ -27,27 +34,34 @@ export async function answerAgainOrBegin(
   const principal = principalOfRequest(request);
   const { organizationId } = principal;
   const stored = storedKey(principal, key);
-  const content = JSON.stringify([pathOf(request), request.body ?? null]);
-  const isSecret = request.routeOptions.config.operation?.secretBody === true;
-  const hash = isSecret ? await vault.hash(content) : createHash("sha256").update(content).digest();
+  const { secretBody = false, secretAnswer = false } = request.routeOptions.config.operation ?? {};
+  const isSealed = secretAnswer === true || (secretAnswer !== false && secretAnswer(request.body));
+  // A server that can't seal the answer does nothing at all.
+  if (isSealed) await vault.keyring.keys();
+  const content = JSON.stringify([pathOf(request), request.body ?? null, ...(isSealed ? [askerOf(principal)] : [])]);
+  const hash = secretBody ? await vault.hash(content) : createHash("sha256").update(content).digest();
   const known = await beginRequest(database, organizationId, stored, hash);
   switch (known.state) {
     case "new":
-      request.idempotency = { organizationId, key: stored, createdId: known.createdId };
+      request.idempotency = { organizationId, key: stored, createdId: known.createdId, isSealed };
       return;
-    case "replay":
-      request.duplicateOf = createdBy(known.status, known.body);
+    case "replay": {
+      const body = typeof known.body === "string" ? known.body : await openAnswer(vault, known.body);
+      request.duplicateOf = createdBy(known.status, body);
       await reply
         .status(known.status)
         .header("Idempotent-Replayed", "true")
         .type("application/json; charset=utf-8")
-        .serializer((body: unknown) => String(body))
-        .send(known.body);
+        .serializer((text: unknown) => String(text))
+        .send(body);
       // If the client has gone, the answer was not sent: fail, so that the handler does not run again.
       if (!reply.sent) throw new ConflictError("the answer could not be given");
       return;
+    }
     case "mismatch":
-      throw new ConflictError("Idempotency-Key was used for another request: choose a new one");
+      throw new ConflictError(
+        `Idempotency-Key was used for another request${isSealed ? ", or by somebody else, to whom alone the secret is shown" : ""}: choose a new one`,
+      );
     case "inProgress":
       throw new ConflictError(
         "the first request with this Idempotency-Key is still running: send it again in a moment",
@@ -66,13 +80,9 @@ function storedKey(principal: Principal, key: string): string {
   return hasScope(principal, "read") ? key : `${principal.keyId} ${key}`;
 }
 
-/**
- * Call this in operations whose answer contains a secret that is shown only once.
- * @throws InvalidInputError if the request has an Idempotency-Key
- */
-export function refuseIdempotencyKey({ headers }: FastifyRequest): void {
-  if (headers["idempotency-key"] === undefined) return;
-  throw new InvalidInputError("Idempotency-Key is not supported here: the answer is shown only once and not stored");
+/** Who asks: a key, a person, or a program that a person lets act for them, each apart from the others. */
+function askerOf({ keyId, userId, grantId }: Principal): readonly (string | null)[] {
+  return [keyId, userId, grantId ?? null];
 }
 
 function createdBy(status: number, body: string): string | null {
@@ -90,14 +100,15 @@ export function idOfCreated(request: FastifyRequest): string {
  * when to send the request again (Retry-After).
  */
 export async function storeAnswer(
-  database: Database,
+  { database, vault }: { readonly database: Database; readonly vault: Vault },
   request: FastifyRequest,
   reply: FastifyReply,
   body: unknown,
 ): Promise<void> {
   if (request.idempotency === null) return;
-  const { organizationId, key } = request.idempotency;
+  const { organizationId, key, isSealed } = request.idempotency;
   const maySucceed = reply.statusCode >= 500 || reply.hasHeader("retry-after");
   if (maySucceed || typeof body !== "string") await abandonRequest(database, organizationId, key);
+  else if (isSealed) await finishSealed(database, vault, request.idempotency, reply.statusCode, body);
   else await finishRequest(database, organizationId, key, reply.statusCode, body);
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
 import { pageSchema, pageQuerySchema } from "../../domain/fields/list.ts";
 import {
@@ -30,12 +29,13 @@ import { openConnection, saveConnectionHealth } from "../../store/secrets/opened
 import { allowedRepositories } from "../../store/people/organizations.ts";
 import { organizationOf } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
-import { refuseIdempotencyKey } from "../http/idempotency.ts";
+import { idOfCreated } from "../http/idempotency.ts";
 import { answers, idOf, idParameters } from "../http/shapes.ts";
 
 const tags = ["Connections"];
 const admin = { operation: { scope: "admin" } } as const;
 const adminWithSecret = { operation: { scope: "admin", secretBody: true } } as const;
+const makesSecret = { ...adminWithSecret.operation, creates: true, secretAnswer: true } as const;
 
 /** Adds the operations on connections of forges. Their credentials can be set, but not read. */
 export function addConnectionOperations(app: App, options: ApiOptions): void {
@@ -47,7 +47,7 @@ export function addConnectionOperations(app: App, options: ApiOptions): void {
   app.post(
     "/connection/create",
     {
-      config: adminWithSecret,
+      config: { operation: makesSecret },
       schema: {
         tags,
         operationId: "createConnection",
@@ -58,13 +58,12 @@ export function addConnectionOperations(app: App, options: ApiOptions): void {
       },
     },
     async (request) => {
-      refuseIdempotencyKey(request);
       const { credential, ...body } = request.body;
       const addresses = addressesOf(body);
       const check = await checked(options, organizationOf(request), addresses, credential);
       const { name = defaultName(addresses.webUrl), mention, allowedBots, workItemRepositories } = body;
       const set = { mention, allowedBots, workItemRepositories, hookSecret: body.webhookSecret };
-      const connection = { ...addresses, ...set, id: randomUUID(), name };
+      const connection = { ...addresses, ...set, id: idOfCreated(request), name };
       const organizationId = organizationOf(request);
       const made = await createConnection(database, vault, organizationId, { ...connection, credential, check });
       await connections.changed(organizationId);
@@ -153,7 +152,7 @@ export function addConnectionOperations(app: App, options: ApiOptions): void {
   app.post(
     "/connection/:id/rotate-secret",
     {
-      config: { operation: { ...adminWithSecret.operation, optionalBody: true } },
+      config: { operation: { ...makesSecret, optionalBody: true } },
       schema: {
         tags,
         operationId: "rotateConnectionSecret",
@@ -165,7 +164,6 @@ export function addConnectionOperations(app: App, options: ApiOptions): void {
       },
     },
     async (request) => {
-      refuseIdempotencyKey(request);
       const id = idOf(request, "connection");
       const { webhookSecret } = request.body;
       return show(

@@ -15,7 +15,6 @@ import type { Vault } from "../../store/secrets/vault.ts";
 import { principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { isSameSecret } from "../http/same-secret.ts";
-import { refuseIdempotencyKey } from "../http/idempotency.ts";
 import { answers } from "../http/shapes.ts";
 import { addressesOf, defaultName, hookUrlOf } from "./connections.ts";
 
@@ -99,7 +98,6 @@ export function addGitHubAppOperations(
       },
     },
     async (request, reply) => {
-      refuseIdempotencyKey(request);
       const { organizationId, keyId, userId } = principalOfRequest(request);
       const { account, name } = request.body;
       const { webUrl, apiUrl } = addressesOf({ ...request.body, kind: "github" });

@@ -7,7 +7,7 @@ import { getAutomation } from "../../store/automations/automations.ts";
 import { createKey, listKeys, revokeKey } from "../../store/people/keys.ts";
 import { organizationOf, principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
-import { refuseIdempotencyKey } from "../http/idempotency.ts";
+import { idOfCreated } from "../http/idempotency.ts";
 import { answers, idOf, idParameters } from "../http/shapes.ts";
 
 const tags = ["Keys"];
@@ -17,7 +17,7 @@ export function addKeyOperations(app: App, { database }: Pick<ApiOptions, "datab
   app.post(
     "/key/create",
     {
-      config: { operation: { scope: "admin" } },
+      config: { operation: { scope: "admin", creates: true, secretAnswer: true } },
       schema: {
         tags,
         operationId: "createKey",
@@ -27,12 +27,11 @@ export function addKeyOperations(app: App, { database }: Pick<ApiOptions, "datab
       },
     },
     async (request) => {
-      refuseIdempotencyKey(request);
       const { name, role, scopes = role === undefined ? ["read", "write"] : scopesOf(role), expiresAt } = request.body;
       const { automationIds } = request.body;
       const { organizationId, userId } = principalOfRequest(request);
       await requireAutomations(database, organizationId, automationIds ?? []);
-      const input = { name, scopes, automationIds, expiresAt, userId };
+      const input = { id: idOfCreated(request), name, scopes, automationIds, expiresAt, userId };
       const { record, key } = await createKey(database, organizationId, input);
       return { ...record, key };
     },

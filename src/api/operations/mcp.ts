@@ -76,7 +76,8 @@ export function addMcp(
   app.route({
     method: ["GET", "POST", "DELETE"],
     url: resourcePaths.mcp,
-    config: { operation: { scope: null, passesOn: true } },
+    // A tool's input may have an event.
+    config: { operation: { scope: null, passesOn: true, hasEvent: true } },
     schema: { hide: true, operationId: "mcp" },
     handler: serve,
   });

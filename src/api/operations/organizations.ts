@@ -19,7 +19,7 @@ import { getOrganization, updateOrganization } from "../../store/people/organiza
 import { organizationOf, requireServerAdmin } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { errorSchema } from "../http/errors.ts";
-import { refuseIdempotencyKey } from "../http/idempotency.ts";
+import { idOfCreated } from "../http/idempotency.ts";
 import { shownInvitation } from "../http/shown-invitation.ts";
 import { answers, idOf, idParameters } from "../http/shapes.ts";
 import { checkAgent } from "./resolve.ts";
@@ -112,7 +112,7 @@ function addAllOrganizations(
   app.post(
     "/organization/create",
     {
-      config: { operation: { scope: "admin" } },
+      config: { operation: { scope: "admin", creates: true, secretAnswer: true } },
       schema: {
         tags,
         operationId: "createOrganization",
@@ -122,10 +122,13 @@ function addAllOrganizations(
       },
     },
     async (request) => {
-      refuseIdempotencyKey(request);
       await requireServerAdmin(database, request);
       const mailing = sendsMail ? { vault, language: request.body.admin?.language ?? "en" } : null;
-      const { organization, invitation, adminKey } = await createOrganization(database, request.body, mailing);
+      const { organization, invitation, adminKey } = await createOrganization(
+        database,
+        { ...request.body, id: idOfCreated(request) },
+        mailing,
+      );
       return { organization, invitation: invitation && shownInvitation(publicUrl(), invitation), adminKey };
     },
   );

@@ -10,7 +10,7 @@ import { inviteAgain, inviteUser, type Invitation } from "../../store/people/inv
 import { eraseUser, listUsers, updateUser } from "../../store/people/users.ts";
 import { organizationOf } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
-import { refuseIdempotencyKey } from "../http/idempotency.ts";
+import { idOfCreated } from "../http/idempotency.ts";
 import { shownInvitation } from "../http/shown-invitation.ts";
 import { answers, idOf, idParameters } from "../http/shapes.ts";
 
@@ -76,7 +76,7 @@ function addInvitations(app: App, { database, publicUrl, vault, sendsMail }: Inv
   app.post(
     "/user/invite",
     {
-      config: { operation: { scope: "admin" } },
+      config: { operation: { scope: "admin", creates: true, secretAnswer: true } },
       schema: {
         tags,
         operationId: "inviteUser",
@@ -86,15 +86,15 @@ function addInvitations(app: App, { database, publicUrl, vault, sendsMail }: Inv
       },
     },
     async (request) => {
-      refuseIdempotencyKey(request);
       const { language, ...person } = request.body;
-      return shown(await inviteUser(database, organizationOf(request), person, mailing(language)));
+      const invited = { ...person, id: idOfCreated(request) };
+      return shown(await inviteUser(database, organizationOf(request), invited, mailing(language)));
     },
   );
   app.post(
     "/user/:id/invite",
     {
-      config: { operation: { scope: "admin", optionalBody: true } },
+      config: { operation: { scope: "admin", creates: true, secretAnswer: true, optionalBody: true } },
       schema: {
         tags,
         operationId: "inviteUserAgain",
@@ -105,7 +105,6 @@ function addInvitations(app: App, { database, publicUrl, vault, sendsMail }: Inv
       },
     },
     async (request) => {
-      refuseIdempotencyKey(request);
       const id = idOf(request, "user");
       return shown(await inviteAgain(database, organizationOf(request), id, mailing(request.body.language)));
     },

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { pageSchema, pageQuerySchema } from "../../domain/fields/list.ts";
 import {
@@ -22,18 +21,19 @@ import {
 } from "../../store/webhooks/webhooks.ts";
 import { organizationOf } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
-import { refuseIdempotencyKey } from "../http/idempotency.ts";
+import { idOfCreated } from "../http/idempotency.ts";
 import { answers, idOf, idParameters } from "../http/shapes.ts";
 
 const tags = ["Webhooks"];
 const config = { operation: { scope: "admin" } } as const;
+const makesSecret = { operation: { scope: "admin", creates: true, secretAnswer: true } } as const;
 
 /** Adds the operations on webhooks, which follow Standard Webhooks (https://www.standardwebhooks.com). */
 export function addWebhookOperations(app: App, { database, vault }: Pick<ApiOptions, "database" | "vault">): void {
   app.post(
     "/webhook/create",
     {
-      config,
+      config: makesSecret,
       schema: {
         tags,
         operationId: "createWebhook",
@@ -43,9 +43,8 @@ export function addWebhookOperations(app: App, { database, vault }: Pick<ApiOpti
       },
     },
     async (request) => {
-      refuseIdempotencyKey(request);
       const organizationId = organizationOf(request);
-      return createWebhook(database, vault, organizationId, { ...request.body, id: randomUUID() });
+      return createWebhook(database, vault, organizationId, { ...request.body, id: idOfCreated(request) });
     },
   );
   app.get(
@@ -97,7 +96,7 @@ export function addWebhookOperations(app: App, { database, vault }: Pick<ApiOpti
   app.post(
     "/webhook/:id/rotate",
     {
-      config,
+      config: makesSecret,
       schema: {
         tags,
         operationId: "rotateWebhookSecret",
@@ -125,7 +124,7 @@ export function addWebhookOperations(app: App, { database, vault }: Pick<ApiOpti
   app.post(
     "/webhook/:id/test",
     {
-      config,
+      config: { operation: { scope: "admin", creates: true } },
       schema: {
         tags,
         operationId: "testWebhook",
@@ -136,7 +135,7 @@ export function addWebhookOperations(app: App, { database, vault }: Pick<ApiOpti
     },
     async (request) => {
       const organizationId = organizationOf(request);
-      const id = await testWebhook(database, organizationId, idOf(request, "webhook"));
+      const id = await testWebhook(database, organizationId, idOf(request, "webhook"), idOfCreated(request));
       return getDelivery(database, organizationId, id);
     },
   );

@@ -1,4 +1,5 @@
 import { InvalidInputError, messageOf } from "../../domain/errors/errors.ts";
+import { parseExactly } from "../../domain/fields/exact-json.ts";
 import type { Terminal } from "../terminal/commands.ts";
 
 /**
@@ -13,7 +14,8 @@ export async function readObject(terminal: Pick<Terminal, "readInput">): Promise
 export function parseObject(text: string): Record<string, unknown> {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    // As the server reads events: an id of nineteen digits stays that id.
+    value = parseExactly(text);
   } catch (error) {
     throw new InvalidInputError(`this is no JSON: ${messageOf(error)}`);
   }

@@ -9,10 +9,17 @@ const token = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/gsu;
  * @throws SyntaxError as `JSON.parse`
  */
 export function parseExactly(json: string): unknown {
-  const value: unknown = JSON.parse(json);
-  if (!suspicious.test(json)) return value;
-  const exact = json.replace(token, (each) => (each.startsWith('"') || isHeld(each) ? each : `"${each}"`));
-  return JSON.parse(exact);
+  return JSON.parse(exactJson(json));
+}
+
+/**
+ * The same JSON as `parseExactly` reads it, for who parses it then: what JavaScript can't hold is a text.
+ * @throws SyntaxError as `JSON.parse`, if there is something to change
+ */
+export function exactJson(json: string): string {
+  if (!suspicious.test(json)) return json;
+  JSON.parse(json);
+  return json.replace(token, (each) => (each.startsWith('"') || isHeld(each) ? each : `"${each}"`));
 }
 
 /** Whole numbers are exact up to 2^53; others are rounded, as in any JSON. */

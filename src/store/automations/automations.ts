@@ -1,7 +1,7 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import { isUniqueViolation } from "../../database/unique-violation.ts";
 import type { Automation } from "../../domain/automations/automation.ts";
-import type { TriggerInput } from "../../domain/automations/trigger.ts";
+import { makesSecret, type TriggerInput } from "../../domain/automations/trigger.ts";
 import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import { isUuid } from "../../domain/fields/uuid.ts";
@@ -84,7 +84,8 @@ function macroTaken(error: unknown, macro: string): never {
 }
 
 /**
- * Creates an automation. Idempotent by id: a second call answers the automation that the first one created.
+ * Creates an automation. Idempotent by id: a second call answers the automation that the first one created. If secrets are made for its
+ * triggers, nobody has seen the first ones: it has the triggers anew, with others.
  * @throws ConflictError if another automation has the macro
  * @throws InvalidInputError if a trigger can't be saved
  */
@@ -95,21 +96,23 @@ export async function createAutomation(
   triggers: TriggerChanges | null = null,
 ): Promise<SavedAutomation> {
   const saved = await sealing(database, async (transaction) => {
-    const secrets = await createAutomationIn(transaction, organizationId, input, triggers);
-    return { automation: await find(transaction, organizationId, input.id), secrets };
+    let secrets = await createAutomationIn(transaction, organizationId, input, triggers);
+    if (secrets === null && triggers?.list.some(makesSecret) === true)
+      secrets = await save(transaction, { organizationId, automationId: input.id }, triggers);
+    return { automation: await find(transaction, organizationId, input.id), secrets: secrets ?? new Map() };
   });
   if (saved.automation === null) throw new NotFoundError(`automation ${input.id} was not found`);
   return { automation: saved.automation, secrets: saved.secrets };
 }
 
-/** `createAutomation` within a transaction of `sealing`. @returns the secrets that were made */
+/** `createAutomation` within a transaction of `sealing`. @returns the secrets that were made; null: it was there already */
 export async function createAutomationIn(
   transaction: Queryable,
   organizationId: string,
   input: CreatedAutomation,
   triggers: TriggerChanges | null,
-): Promise<NewSecrets> {
-  if (!(await insert(transaction, organizationId, input))) return new Map();
+): Promise<NewSecrets | null> {
+  if (!(await insert(transaction, organizationId, input))) return null;
   await saveRunSettings(transaction, input.id, input);
   return save(transaction, { organizationId, automationId: input.id }, triggers);
 }

@@ -35,30 +35,32 @@ export interface NewOrganization {
 
 /**
  * Creates an organization with a first admin, who is invited, or with an admin key. It has the settings that the server's own began with.
+ * Idempotent by id, except that each call makes another invitation or key, which ends those before.
  * @param mailing how the invitation is mailed; null: it is not
  * @throws ConflictError if there is one of the name, in capitals or not
  */
 export function createOrganization(
   database: Database,
-  { name, admin, usesServerForges = false }: CreateOrganization,
+  { id = crypto.randomUUID(), name, admin, usesServerForges = false }: CreateOrganization & { readonly id?: string },
   mailing: Mailing | null,
 ): Promise<NewOrganization> {
   return sealing(database, async (transaction) => {
     await transaction.query("select pg_advisory_xact_lock($1)", [newOrganizationLock]);
-    const { rowCount } = await transaction.query("select from organization where lower(name) = lower($1)", [name]);
+    const { rowCount } = await transaction.query(
+      "select from organization where lower(name) = lower($1) and id <> $2",
+      [name, id],
+    );
     if (rowCount !== 0) throw new ConflictError(`name: there is an organization ${name} already`);
-    const id = crypto.randomUUID();
-    await transaction.query("insert into organization (id, name, uses_server_forges) values ($1, $2, $3)", [
-      id,
-      name,
-      usesServerForges,
-    ]);
+    await transaction.query(
+      "insert into organization (id, name, uses_server_forges) values ($1, $2, $3) on conflict (id) do nothing",
+      [id, name, usesServerForges],
+    );
     if (admin == null) {
       const adminKey = newKey();
-      await insertKey(transaction, id, { name: "first admin key", scopes: ["admin"] }, adminKey);
+      await insertKey(transaction, id, { id, name: "first admin key", scopes: ["admin"] }, adminKey);
       return { organization: await listed(transaction, id), invitation: null, adminKey };
     }
-    const person = { name: admin.name, email: admin.email ?? null, role: "admin" } as const;
+    const person = { id, name: admin.name, email: admin.email ?? null, role: "admin" } as const;
     const invitation = await insertInvited(transaction, id, person, mailing);
     return { organization: await listed(transaction, id), invitation, adminKey: null };
   });

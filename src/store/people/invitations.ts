@@ -2,7 +2,7 @@ import type { Database, Queryable } from "../../database/database.ts";
 import { isUniqueViolation } from "../../database/unique-violation.ts";
 import { ConflictError, InvalidInputError } from "../../domain/errors/errors.ts";
 import { invitationDays, type InviteUser } from "../../domain/people/invitation.ts";
-import { invitationIssuer, type Role, type SignInIdentity, type User } from "../../domain/people/user.ts";
+import { invitationIssuer, type SignInIdentity, type User } from "../../domain/people/user.ts";
 import { one } from "../one-row.ts";
 import { sealing } from "../secrets/rotation.ts";
 import { addInvitationMail, type Mailing } from "./invitation-mails.ts";
@@ -18,21 +18,27 @@ export interface Invitation {
   readonly mailedTo: string | null;
 }
 
+/** A person to invite. */
+interface NewInvited extends Pick<InviteUser, "name" | "email" | "role"> {
+  readonly id?: string;
+}
+
 /**
- * Adds a person to an organization before they sign in, with a link that does, and mails it to their address if there is one.
+ * Adds a person to an organization before they sign in, with a link that does, and mails it to their address if there is one. Idempotent by
+ * id, except that each call makes another link, which ends those before.
  * @param mailing null: nothing is mailed
  * @throws ConflictError if a person of the organization has the address
  */
 export async function inviteUser(
   database: Database,
   organizationId: string,
-  { name, email = null, role }: Pick<InviteUser, "name" | "email" | "role">,
+  { id = crypto.randomUUID(), name, email = null, role }: NewInvited,
   mailing: Mailing | null,
 ): Promise<Invitation> {
   try {
     return await sealing(database, async (transaction) => {
-      await requireNewAddress(transaction, organizationId, email);
-      return insertInvited(transaction, organizationId, { name, email, role }, mailing);
+      await requireNewAddress(transaction, organizationId, id, email);
+      return insertInvited(transaction, organizationId, { id, name, email, role }, mailing);
     });
   } catch (error) {
     // Two invited the same person at once.
@@ -41,19 +47,22 @@ export async function inviteUser(
   }
 }
 
-/** Adds a person with a link to an organization in which nobody has their address. Call it in a transaction of `sealing`. */
+/**
+ * Adds a person with a link to an organization in which no other person has their address; again with the same id makes another link.
+ * Call it in a transaction of `sealing`.
+ */
 export async function insertInvited(
   transaction: Queryable,
   organizationId: string,
-  { name, email, role }: { readonly name: string; readonly email: string | null; readonly role: Role },
+  { id = crypto.randomUUID(), name, email = null, role }: NewInvited,
   mailing: Mailing | null,
 ): Promise<Invitation> {
-  const id = crypto.randomUUID();
-  await transaction.query(
+  const { rowCount } = await transaction.query(
     `insert into user_account (id, organization_id, issuer, subject, email, name, role, invited_at, last_sign_in_at)
-     values ($1::uuid, $2, '${invitationIssuer}', $1::uuid::text, $3, $4, $5, now(), null)`,
+     values ($1::uuid, $2, '${invitationIssuer}', $1::uuid::text, $3, $4, $5, now(), null) on conflict (id) do nothing`,
     [id, organizationId, email, name, role],
   );
+  if (rowCount === 0) return invitedBefore(transaction, organizationId, id, mailing);
   return invite(transaction, { organizationId, userId: id, email }, mailing);
 }
 
@@ -70,20 +79,27 @@ export function inviteAgain(
   id: string,
   mailing: Mailing | null,
 ): Promise<Invitation> {
-  return sealing(database, async (transaction) => {
-    const { rows } = await transaction.query<User>(
-      `select ${userColumns} from user_account where id = $1 and organization_id = $2 for no key update`,
-      [id, organizationId],
+  return sealing(database, (transaction) => invitedBefore(transaction, organizationId, id, mailing));
+}
+
+async function invitedBefore(
+  transaction: Queryable,
+  organizationId: string,
+  id: string,
+  mailing: Mailing | null,
+): Promise<Invitation> {
+  const { rows } = await transaction.query<User>(
+    `select ${userColumns} from user_account where id = $1 and organization_id = $2 for no key update`,
+    [id, organizationId],
+  );
+  const user = one(rows, "user", id);
+  if (user.issuer !== invitationIssuer)
+    throw new InvalidInputError(
+      user.issuer === "" ? "this person was erased" : `this person signs in by ${user.issuer}: no link does instead`,
     );
-    const user = one(rows, "user", id);
-    if (user.issuer !== invitationIssuer)
-      throw new InvalidInputError(
-        user.issuer === "" ? "this person was erased" : `this person signs in by ${user.issuer}: no link does instead`,
-      );
-    if (user.disabledAt !== null) throw new ConflictError("this person is disabled: enable them first");
-    await endInvitations(transaction, id);
-    return invite(transaction, { organizationId, userId: id, email: user.email }, mailing);
-  });
+  if (user.disabledAt !== null) throw new ConflictError("this person is disabled: enable them first");
+  await endInvitations(transaction, id);
+  return invite(transaction, { organizationId, userId: id, email: user.email }, mailing);
 }
 
 /** Ends the unused links of a person. */
@@ -139,11 +155,17 @@ async function insertLink(transaction: Queryable, organizationId: string, userId
   return { token, expiresAt: one(rows, "link", userId).expires_at.toISOString() };
 }
 
-async function requireNewAddress(transaction: Queryable, organizationId: string, email: string | null): Promise<void> {
+/** @param id whose own address it may be */
+async function requireNewAddress(
+  transaction: Queryable,
+  organizationId: string,
+  id: string,
+  email: string | null,
+): Promise<void> {
   if (email === null) return;
   const { rows } = await transaction.query(
-    "select from user_account where organization_id = $1 and lower(email) = lower($2) limit 1",
-    [organizationId, email],
+    "select from user_account where organization_id = $1 and lower(email) = lower($2) and id <> $3 limit 1",
+    [organizationId, email, id],
   );
   if (rows.length > 0) throw hasAddress(email);
 }

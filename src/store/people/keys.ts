@@ -31,6 +31,8 @@ export function newKey(): string {
  * undefined: no limit.
  */
 export interface KeyInput {
+  /** Omitted: another one is made. If there is a key of this id, which nobody has seen, it gets another secret part. */
+  readonly id?: string | undefined;
   readonly name: string;
   readonly scopes: readonly Scope[];
   readonly automationIds?: readonly string[] | null | undefined;
@@ -40,7 +42,7 @@ export interface KeyInput {
 }
 
 /**
- * Creates an API key.
+ * Creates an API key. Idempotent by id, except that each call makes another secret part.
  * @returns its record and the key itself, which is stored nowhere and shown only now
  */
 export async function createKey(
@@ -74,9 +76,10 @@ export async function insertKey(
 ): Promise<Key> {
   const { rows } = await queryable.query<Key>(
     `insert into api_key (id, organization_id, name, prefix, hash, scopes, automation_ids, expires_at, user_id)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning ${columns}`,
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+     on conflict (id) do update set hash = excluded.hash, prefix = excluded.prefix returning ${columns}`,
     [
-      crypto.randomUUID(),
+      input.id ?? crypto.randomUUID(),
       organizationId,
       input.name,
       // If an operator chose the key, it may be short: twelve characters of it would reveal too much.

@@ -25,9 +25,16 @@ interface Maker extends Pick<Principal, "organizationId" | "userId" | "keyId"> {
   readonly grantId?: string | null | undefined;
 }
 
+/** A link to make, and for how many days it shows the session. */
+interface NewShare {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly days: number;
+}
+
 /**
- * Makes a link that shows a session. One that a program makes goes with the program's grant.
- * @param days for which it does
+ * Makes a link that shows a session. One that a program makes goes with the program's grant. Idempotent by id, except that each call makes
+ * another token.
  * @returns its record and its token, which is stored nowhere and shown only now
  * @throws NotFoundError if the organization has no such session
  * @throws ConflictError if the session has as many links as it may
@@ -35,8 +42,7 @@ interface Maker extends Pick<Principal, "organizationId" | "userId" | "keyId"> {
 export function createShare(
   database: Database,
   { organizationId, userId, keyId, grantId = null }: Maker,
-  sessionId: string,
-  days: number,
+  { id, sessionId, days }: NewShare,
 ): Promise<{ readonly share: Share; readonly token: string }> {
   const token = `${sharePrefix}${randomToken()}`;
   return database.transaction(async (transaction) => {
@@ -48,11 +54,12 @@ export function createShare(
     one(sessions, "session", sessionId);
     const { rows } = await transaction.query<Share>(
       `insert into share_link (id, organization_id, session_id, hash, user_id, key_id, grant_id, expires_at)
-       select gen_random_uuid(), $1, $2, $3, $4, $5, $7, now() + $6 * interval '1 day'
+       select $8::uuid, $1, $2, $3, $4, $5, $7, now() + $6 * interval '1 day'
        where (select count(*) from share_link
-         where session_id = $2 and revoked_at is null and expires_at > now()) < ${mostShareLinks}
+         where session_id = $2 and revoked_at is null and expires_at > now() and id <> $8) < ${mostShareLinks}
+       on conflict (id) do update set hash = excluded.hash
        returning ${columns}`,
-      [organizationId, sessionId, hashOf(token), userId, keyId, days, grantId],
+      [organizationId, sessionId, hashOf(token), userId, keyId, days, grantId, id],
     );
     const [share] = rows;
     if (share === undefined)

@@ -43,7 +43,7 @@ export interface NewConnection extends Pick<ConnectionRecord, "id" | "kind" | "n
 }
 
 /**
- * Creates a connection.
+ * Creates a connection. Idempotent by id, except that each call makes another secret for its webhook.
  * @returns it with its webhook's secret, which is shown only now
  * @throws ConflictError if the organization has one for the same address, or a hundred, or is being erased
  */
@@ -55,13 +55,14 @@ export async function createConnection(
 ): Promise<ConnectionRecord & { readonly webhookSecret: string }> {
   const { id, kind, name, webUrl, apiUrl, credential, check, hookSecret = newHookSecret() } = connection;
   const made = await sealing(database, async (transaction) => {
-    await requireRoom(transaction, organizationId);
+    await requireRoom(transaction, organizationId, id);
     const { sealed, masterKey } = await sealContent(vault, id, { credential, hookSecrets: [hookSecret] });
     const { rows } = await transaction
       .query<ConnectionRecord>(
         `insert into forge_connection (id, organization_id, kind, name, web_url, api_url, credential, account, install_url,
            sealed, master_key, state, problems, mention, allowed_bots, work_item_repositories, account_id, account_name, next_check_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, now() + ${untilNextCheck})
+         on conflict (id) do update set sealed = excluded.sealed, master_key = excluded.master_key
          returning ${columns}`,
         [
           id,
@@ -94,12 +95,12 @@ export async function createConnection(
 }
 
 /** Holds the organization meanwhile, so that no other connection and no erasure gets in between. */
-async function requireRoom(transaction: Queryable, organizationId: string): Promise<void> {
+async function requireRoom(transaction: Queryable, organizationId: string, id: string): Promise<void> {
   await transaction.query("select from organization where id = $1 for no key update", [organizationId]);
   const { rows } = await transaction.query<{ count: number; isErased: boolean }>(
-    `select (select count(*)::integer from forge_connection where organization_id = $1 and deleted_at is null) as count,
+    `select (select count(*)::integer from forge_connection where organization_id = $1 and deleted_at is null and id <> $2) as count,
        exists (select from erasure where organization_id = $1) as "isErased"`,
-    [organizationId],
+    [organizationId, id],
   );
   const [{ count, isErased } = { count: 0, isErased: true }] = rows;
   if (isErased) throw new ConflictError("the organization is being erased: nothing can be connected to it");

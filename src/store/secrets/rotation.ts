@@ -9,7 +9,7 @@ import { fingerprint, type Sealed, type Vault } from "./vault.ts";
  */
 const rotationLock = 4_747_004;
 
-/** Every table with values encrypted under a master key; `id` is the column that each value is bound to. */
+/** Every table with values encrypted under a master key; `id` is the SQL of what each value is bound to. */
 const sealedTables = [
   { table: "secret", id: "id", sealed: "sealed" },
   { table: "registry", id: "id", sealed: "sealed" },
@@ -21,6 +21,7 @@ const sealedTables = [
   { table: "invitation_mail", id: "id", sealed: "sealed" },
   { table: "server_key", id: "id", sealed: "sealed" },
   { table: "checkpoint", id: "session_id", sealed: "sealed_key" },
+  { table: "idempotency", id: "'answer ' || created_id::text", sealed: "sealed" },
 ] as const;
 
 /**

@@ -120,19 +120,24 @@ export async function deleteWebhook(database: Database, organizationId: string, 
 }
 
 /**
- * Queues a test delivery.
+ * Queues a test delivery. Idempotent by the delivery's id.
  * @returns the delivery's id
  * @throws NotFoundError
  * @throws ConflictError if the webhook is disabled
  */
-export async function testWebhook(database: Database, organizationId: string, id: string): Promise<string> {
+export async function testWebhook(
+  database: Database,
+  organizationId: string,
+  id: string,
+  deliveryId: string,
+): Promise<string> {
   const { rows } = await database.pool.query<{ id: string }>(
     // Locked, so that one that is being deleted is not found, instead of breaking the reference.
     `insert into webhook_delivery (id, organization_id, webhook_id, type, data)
-     select gen_random_uuid(), organization_id, id, $3, '{}' from webhook
+     select $4::uuid, organization_id, id, $3, '{}' from webhook
      where id = $1 and organization_id = $2 and enabled for key share
-     returning id`,
-    [id, organizationId, testEvent],
+     on conflict (id) do update set type = excluded.type returning id`,
+    [id, organizationId, testEvent, deliveryId],
   );
   if (rows[0] !== undefined) return rows[0].id;
   await getWebhook(database, organizationId, id);

@@ -9,7 +9,7 @@ import type { Mirror } from "../git/mirrors/mirror.ts";
 import type { Mirrors } from "../git/mirrors/mirrors.ts";
 import { removeUnpinned } from "../git/mirrors/remove-mirror.ts";
 import { OtherFormatError } from "../git/remote-error.ts";
-import { knownOf, type CheckpointWork, type CloneStart } from "../git/remote-repository.ts";
+import { knownOf, type CheckpointWork, type CloneStart, type Submodule } from "../git/remote-repository.ts";
 import { makeAllClones, type CloneOrder, type MadeClone } from "./check-out.ts";
 import { openCheckpointRepository, type PendingRestore } from "./checkpoint-repository.ts";
 import { startOf, type Clone, type CloneServices, type CloneSource } from "./clone.ts";
@@ -153,7 +153,7 @@ export async function makeClones(
     if (error instanceof SessionError && error.code === "resources_exhausted") await folders.remove(sessionId);
     throw error;
   }
-  const completed = starts.map(({ clone, work }) => ({ clone: { ...clone, ...madeOf(made, clone) }, work }));
+  const completed = starts.map(({ clone, work }) => ({ clone: madeAs(clone, madeOf(made, clone)), work }));
   const clones = completed.map(({ clone }) => clone);
   const pending: PendingRestore[] = [];
   for (const { clone, work } of completed) {
@@ -162,6 +162,19 @@ export async function makeClones(
   if (checkpoint === null) await completeClones(services, sessionId, clones);
   else if (checkpoint.originalPaths !== null) await folders.markMoved(sessionId, checkpoint.originalPaths);
   return { clones, pending };
+}
+
+/** A clone that was made at its start, from which others' commits may have brought submodules on (`Submodule.renewing`). */
+function madeAs(clone: Clone, made: MadeClone): Clone {
+  const shaOf = new Map(made.submodules.map(({ path, sha }) => [path, sha]));
+  const later: Submodule[] = [];
+  for (const one of clone.submodules ?? []) {
+    const isInner = later.some(({ path }) => one.path.startsWith(`${path}/`));
+    if (isInner || one.url === null || one.problem !== null || shaOf.get(one.path) === one.sha) continue;
+    later.push({ ...one, renewing: { written: one.url } });
+  }
+  const isLater = ({ path }: Submodule): boolean => later.some((one) => one.path === path);
+  return { ...clone, ...made, submodules: [...made.submodules.filter((one) => !isLater(one)), ...later] };
 }
 
 function madeOf(made: readonly MadeClone[], { repository, folder }: Clone): MadeClone {
@@ -295,7 +308,10 @@ async function giveToAgent(
 }
 
 /** The disk bounds of a session, with what it uses already. */
-async function roomOf({ folders, limits }: CloneServices, sessionId: string): Promise<Room> {
+export async function roomOf(
+  { folders, limits }: Pick<CloneServices, "folders" | "limits">,
+  sessionId: string,
+): Promise<Room> {
   const disk = folders.diskOf(sessionId);
   const { bytes, files } = (await diskUsage([disk], null)) ?? { bytes: 0, files: 0 };
   return { disk, bounds: limits, written: { bytes, files } };

@@ -20,3 +20,8 @@ has_gitlink() {
   case "$(git ls-tree "$1" -- "$2")" in "160000 "*) return 0 ;; esac
   return 1
 }
+# Prints the commit that is checked out in the folder of a submodule, if that is the one with which it was made (clones/submodules.ts).
+as_made() {
+  made="$(git -C "$1" rev-parse --verify --quiet refs/remotes/origin/recorded)" || return 0
+  if [ "$(git -C "$1" rev-parse HEAD 2> /dev/null)" = "$made" ]; then echo "$made"; fi
+}

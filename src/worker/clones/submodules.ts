@@ -1,4 +1,4 @@
-import { lstat, readdir, rm } from "node:fs/promises";
+import { lstat, mkdir, readdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { SessionError } from "../../domain/errors/errors.ts";
 import { addCheckout, whileWithin } from "../disk/checkout-size.ts";
@@ -53,7 +53,7 @@ export async function addSubmodules(request: SubmoduleRequest): Promise<Submodul
   let first: Pick<Submodule, "path" | "sha"> | null = null;
   const left: Superproject[] = [{ path: "", url: remote.url, sha: headSha, depth: 1 }];
   for (let next = left.shift(); next !== undefined; next = left.shift()) {
-    const options = { cwd: join(folder, next.path), signal };
+    const options = { cwd: join(folder, next.path), signal, mayBeOthers: true };
     const { links, count } = await gitlinksIn(options, mostSubmodules + 1);
     if (count === 0) continue;
     leftOut += Math.max(0, found.length + count - mostSubmodules);
@@ -68,7 +68,7 @@ export async function addSubmodules(request: SubmoduleRequest): Promise<Submodul
       const written = urls?.get(link.path) ?? null;
       const made =
         bound === null
-          ? await addSubmodule(request, { ...link, path }, next.url, written)
+          ? await addSubmodule(request, { ...link, path }, { superproject: next.url, written })
           : { url: null, problem: bound };
       found.push({ path, sha: link.sha, ...made });
       if (made.problem === null) left.push({ path, url: made.url, sha: link.sha, depth: next.depth + 1 });
@@ -83,15 +83,70 @@ function boundOf(depth: number): string | null {
   return depth > deepest ? `submodules are nested deeper than ${deepest}` : null;
 }
 
+/** A submodule as a commit of its superproject has it. */
+export interface RecordedSubmodule extends Gitlink {
+  /** Its address in .gitmodules; null if it is not there. */
+  readonly written: string | null;
+}
+
+/** A submodule that was fetched, or the reason why not. */
+export interface FetchedSubmodule extends Submodule {
+  /** Index of its superproject in the list; null if that is the session's repository. */
+  readonly within: number | null;
+}
+
+/**
+ * Checks out submodules at commits that others recorded, and those in them, beside a clone that an agent has: each for itself, in
+ * folders that are named by their indexes. As `addSubmodules` otherwise.
+ * @param request.folder an empty folder, which no agent sees yet
+ */
+export async function fetchSubmodules(
+  request: Omit<SubmoduleRequest, "headSha">,
+  wanted: readonly RecordedSubmodule[],
+): Promise<FetchedSubmodule[]> {
+  const { folder, remote, signal } = request;
+  const found: FetchedSubmodule[] = [];
+  const left = wanted.map((one) => ({ ...one, superproject: remote.url, depth: 1, within: null as number | null }));
+  for (let next = left.shift(); next !== undefined && found.length < mostSubmodules; next = left.shift()) {
+    const { path, sha, written, superproject, depth, within } = next;
+    const index = found.length;
+    const at = String(index);
+    await mkdir(join(folder, at));
+    const problem = boundOf(depth);
+    const made =
+      problem === null
+        ? await addSubmodule(request, { path, sha }, { superproject, written, at })
+        : { url: null, problem };
+    found.push({ path, sha, within, ...made });
+    if (made.problem !== null) continue;
+    const options = { cwd: join(folder, at), signal, mayBeOthers: true };
+    const { links, count } = await gitlinksIn(options, mostSubmodules);
+    const urls = count === 0 ? null : await submoduleUrls(options, sha);
+    const inner = links.map((link) => ({
+      path: join(path, link.path),
+      sha: link.sha,
+      written: urls?.get(link.path) ?? null,
+      superproject: made.url,
+      depth: depth + 1,
+      within: index,
+    }));
+    left.push(...inner);
+  }
+  return found;
+}
+
 type Made =
   | { readonly url: string; readonly problem: null }
   | { readonly url: string | null; readonly problem: string };
 
 async function addSubmodule(
-  { folder, remote, mirrors, room, progress = () => undefined, signal }: SubmoduleRequest,
+  { folder, remote, mirrors, room, progress = () => undefined, signal }: Omit<SubmoduleRequest, "headSha">,
   { path, sha }: Gitlink,
-  superproject: string,
-  written: string | null,
+  {
+    superproject,
+    written,
+    at = path,
+  }: { readonly superproject: string; readonly written: string | null; readonly at?: string },
 ): Promise<Made> {
   if (written === null) return { url: null, problem: "its address is not in .gitmodules" };
   const url = resolveSubmoduleUrl(superproject, written);
@@ -99,8 +154,8 @@ async function addSubmodule(
   const access = await remote.submodule?.(url);
   if (access === undefined) return { url: null, problem: "it is not looked for here" };
   if ("problem" in access) return { url: null, problem: access.problem };
-  const place = join(folder, path);
-  if (!(await isPlainFolder(folder, path))) return { url: access.url, problem: "its path is not an empty folder" };
+  const place = join(folder, at);
+  if (!(await isPlainFolder(folder, at))) return { url: access.url, problem: "its path is not an empty folder" };
   const mirror = mirrors.of(access);
   progress({ text: `Fetching the submodule ${path}` });
   return mirrors.use.whileUsed(mirror.path, async () => {

@@ -17,15 +17,11 @@ find "$(git rev-parse --git-dir)" -name "*.lock" -type f -delete
 [ "$(git rev-parse HEAD)" = "$OFFSTAGE_AT" ]
 # An operation that the agent left unfinished would block the following ones.
 for unfinished in merge cherry-pick revert rebase; do git "$unfinished" --quit 2> /dev/null || true; done
-# Prints the commit that is checked out in the folder, if that is the one with which it was made (clones/submodules.ts).
-as_made() {
-  made="$(git -C "$1" rev-parse --verify --quiet refs/remotes/origin/recorded)" || return 0
-  if [ "$(git -C "$1" rev-parse HEAD 2> /dev/null)" = "$made" ]; then echo "$made"; fi
-}
 # git touches no folder of a submodule. One that is recorded at another commit by now, or not at all, stays as it is,
 # and the next `git add --all`, the agent's or ours, would record what is in it, and so revert others' changes. Nothing
 # can be fetched from here. So the folder of a submodule that moved on stays, with a mark on its entry by which git does
-# not look into it; that of one that is gone goes too, and if something was done in it, git ignores it instead.
+# not look into it, until `renew-submodules.sh` brings it to the new commit; that of one that is gone goes too, and if
+# something was done in it, git ignores it instead.
 remove_gone() {
   if has_gitlink "${OFFSTAGE_TO:-$OFFSTAGE_THEIRS}" "$1"; then return 0; fi
   if [ -n "$(as_made "$1")" ] && [ -z "$(git -C "$1" status --porcelain 2> /dev/null)" ]; then

@@ -8,23 +8,23 @@ export interface Gitlink {
   readonly sha: string;
 }
 
-/** Paths of the submodules that two commits of a repository have differently. */
+/** Paths of the submodules that two commits of a repository have differently, each with the commit that the second one records. */
 interface SubmoduleChanges {
   /** Those that both record, at different commits. */
-  readonly moved: ReadonlySet<string>;
+  readonly moved: ReadonlyMap<string, string>;
   /** Those that the second one alone has. */
-  readonly added: ReadonlySet<string>;
+  readonly added: ReadonlyMap<string, string>;
 }
 
 /** Compares the submodules of two commits. */
 export async function compareSubmodules(from: string, to: string, options: GitOptions): Promise<SubmoduleChanges> {
-  const moved = new Set<string>();
-  const added = new Set<string>();
+  const moved = new Map<string, string>();
+  const added = new Map<string, string>();
   let header = "";
   // For each file `:<mode> <mode> <object> <object> <status>` and its path, both ended by a zero byte.
   const onOutput = entriesOf((entry) => {
-    const is = /^:(\d{6}) 160000 /u.exec(header)?.[1];
-    if (is !== undefined) (is === "160000" ? moved : added).add(Buffer.from(entry, "latin1").toString("utf8"));
+    const [, mode, sha] = /^:(\d{6}) 160000 [0-9a-f]+ ([0-9a-f]+) /u.exec(header) ?? [];
+    if (sha !== undefined) (mode === "160000" ? moved : added).set(Buffer.from(entry, "latin1").toString("utf8"), sha);
     header = header === "" ? entry : "";
   });
   await mustGit(["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", from, to], {
@@ -64,17 +64,16 @@ export async function gitlinksIn(
  * @returns nothing if there is no such file, or it is none that git would read; null if it has more than 1 MiB
  */
 export async function submoduleUrls(
-  { cwd, signal }: Pick<GitOptions, "cwd" | "signal">,
+  repository: Pick<GitOptions, "cwd" | "signal" | "mayBeOthers">,
   sha: string,
 ): Promise<Map<string, string> | null> {
-  const clone = { cwd, signal, mayBeOthers: true };
-  const entry = await mustGit(["ls-tree", "-l", sha, "--", ".gitmodules"], clone);
+  const entry = await mustGit(["ls-tree", "-l", sha, "--", ".gitmodules"], repository);
   // git does not read a symbolic link there either.
   if (!/^100\d{3} blob /u.test(entry)) return new Map();
   if (Number(entry.split("\t")[0]?.split(/ +/u)[3]) > settingsBytes) return null;
   // For a blob, unlike for a file, git would follow `include.path` to any file of this machine.
   const read = ["config", "--blob", `${sha}:.gitmodules`, "--no-includes", "--null", "--list"];
-  const { code, stdout } = await git(read, { ...clone, maximumOutput: settingsBytes });
+  const { code, stdout } = await git(read, { ...repository, maximumOutput: settingsBytes });
   if (code !== 0) return new Map();
   const paths = new Map<string, string>();
   const urls = new Map<string, string>();

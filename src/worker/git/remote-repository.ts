@@ -57,6 +57,11 @@ export interface Submodule {
   readonly problem: string | null;
   /** As of the clone itself. */
   readonly lfsProblem?: string | null;
+  /**
+   * Its folder is still to be brought to that commit, which others recorded while the session went on, with its address in .gitmodules;
+   * omitted: it is not.
+   */
+  readonly renewing?: { readonly written: string | null };
 }
 
 /** The commits that a session's clone started from. */

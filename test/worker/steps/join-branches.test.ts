@@ -106,24 +106,31 @@ function failing(start: StepServices["sandbox"]["start"], words: string): StepSe
     );
 }
 
-test("others' changes to submodules are reported beside a conflict, too", async () => {
+test("others' changes to submodules are brought in beside a conflict, too, and reported as far as they could not be", async () => {
   const attempt = await begin({ "work.txt": "theirs\n" });
   const { branchName } = attempt.session;
   const record = [
     'export GIT_INDEX_FILE="$PWD/an-index"; git read-tree "$0"',
-    `list="$(printf '[submodule "lib"]\\n\\tpath = lib\\n\\turl = ../lib\\n' | git hash-object -w --stdin)"`,
-    'git update-index --add --cacheinfo "100644,$list,.gitmodules" --cacheinfo "160000,$(git rev-parse "$0"),lib"',
+    `list="$(for name in lib app; do printf '[submodule "%s"]\\n\\tpath = %s\\n\\turl = ../%s\\n' $name $name $name; done | git hash-object -w --stdin)"`,
+    'at="$(git rev-parse "$0")"',
+    'git update-index --add --cacheinfo "100644,$list,.gitmodules" --cacheinfo "160000,$at,lib" --cacheinfo "160000,$at,app"',
     'git update-ref "refs/heads/$0" "$(git -c user.name=A -c user.email=a@a.example commit-tree -p "$0" -m Lib "$(git write-tree)")"',
   ];
   execFileSync("bash", ["-ec", record.join("; "), branchName], { cwd: world.forge.pathOf("acme", "app") });
   const { clones } = await prepareWorkspace(attempt, one);
   await work(clones, "work.txt", "mine\n");
-  const { conflicts } = await joinBranches(attempt, one, clones);
-  expect(conflicts).toMatchObject([{ paths: ["work.txt"], submodules: { moved: [], added: ["lib"] } }]);
+  const { conflicts, ...joined } = await joinBranches(attempt, one, clones);
+  expect(conflicts).toMatchObject([
+    { paths: ["work.txt"], submodules: { moved: [], added: ["lib"], renewed: ["app"] } },
+  ]);
+  // What is recorded of the submodules leaves the rest of the record as it is.
+  expect(joined.clones).toMatchObject([{ joining: { paths: ["work.txt"] } }]);
   expect(withOthersWork("Go on.", { takenIn: [], conflicts })).toContain(
     'their folders are empty in this session: "lib"',
   );
-  expect((await world.events(attempt)).join("\n")).toMatch(/submodules of acme\/app are new, .*: lib\./u);
+  expect((await world.events(attempt)).join("\n")).toMatch(/submodules of acme\/app are new, .*: lib \(/u);
+  expect(gitIn(clones, "-C", "app", "show", "HEAD:work.txt")).toBe("theirs");
+  expect(gitIn(clones, "status", "--short", "--", "app", "work.txt")).toBe("A  app\nUU work.txt");
 });
 
 test("a merge under way goes on on another worker, from the checkpoint", async () => {

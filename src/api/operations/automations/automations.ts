@@ -1,3 +1,4 @@
+import type { z } from "zod";
 import {
   automationPreviewSchema,
   automationSchema,
@@ -21,7 +22,7 @@ import {
 import { listJobs } from "../../../store/automations/jobs.ts";
 import { organizationOf, personOf, principalOfRequest } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
-import { idOfCreated, refuseIdempotencyKey } from "../../http/idempotency.ts";
+import { idOfCreated } from "../../http/idempotency.ts";
 import { answers, keyOrIdParameters } from "../../http/shapes.ts";
 import { toJob } from "./jobs.ts";
 import { checkAgent, requireOneSession, resolveRepositories } from "../resolve.ts";
@@ -35,7 +36,7 @@ export function addAutomationOperations(app: App, options: ApiOptions): void {
   app.post(
     "/automation/create",
     {
-      config: { operation: { scope: "write", creates: true, secretBody: true } },
+      config: { operation: { scope: "write", creates: true, secretBody: true, secretAnswer: answersSecret } },
       schema: {
         tags,
         operationId: "createAutomation",
@@ -57,8 +58,6 @@ export function addAutomationOperations(app: App, options: ApiOptions): void {
         ...others
       } = request.body;
       const { title = null, gate = null, ...rest } = others;
-      // An answer that is kept to be given again must have no secret.
-      if (triggers.some(makesSecret)) refuseIdempotencyKey(request);
       await checkAgent(options, agent);
       await options.templates.check(rest.instructions, askerOf(principal));
       if (title !== null) await checkTitle(options, title, principal);
@@ -237,6 +236,11 @@ function addRuns(app: App, options: Pick<ApiOptions, "database" | "publicUrl">):
       return { runs: page.items.map((job) => toJob(options, job)), nextCursor: page.nextCursor };
     },
   );
+}
+
+/** Whether the answer to a creation has a secret that is shown once. */
+function answersSecret(body: unknown): boolean {
+  return (body as z.output<typeof createAutomationSchema>).triggers.some(makesSecret);
 }
 
 /** @throws InvalidInputError that names the field, if the template of a title can't be parsed */

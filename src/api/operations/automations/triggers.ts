@@ -43,7 +43,7 @@ export function addTriggerOperations(app: App, options: ApiOptions): void {
   app.post(
     "/automation/:keyOrId/trigger/:id/rotate",
     {
-      config: { operation: { scope: "write" } },
+      config: { operation: { scope: "write", creates: true, secretAnswer: true } },
       schema: {
         tags,
         operationId: "rotateTrigger",

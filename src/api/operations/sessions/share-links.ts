@@ -11,7 +11,7 @@ import { createShare, listShares, listSharesOfAll, revokeShare } from "../../../
 import { requireSession } from "../../../store/sessions/sessions.ts";
 import { organizationOf, principalOfRequest } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
-import { refuseIdempotencyKey } from "../../http/idempotency.ts";
+import { idOfCreated } from "../../http/idempotency.ts";
 import { answers, idOf, idParameters, requireUuid } from "../../http/shapes.ts";
 
 const tags = ["Sessions"];
@@ -24,7 +24,7 @@ export function addShareLinkOperations(
   app.post(
     "/session/:id/share/create",
     {
-      config: { operation: { scope: "write", optionalBody: true } },
+      config: { operation: { scope: "write", creates: true, secretAnswer: true, optionalBody: true } },
       schema: {
         tags,
         operationId: "createShare",
@@ -35,10 +35,10 @@ export function addShareLinkOperations(
       },
     },
     async (request) => {
-      refuseIdempotencyKey(request);
       const id = idOf(request, "session");
       const days = request.body.expiresInDays ?? defaultShareDays;
-      const { share, token } = await createShare(database, principalOfRequest(request), id, days);
+      const link = { id: idOfCreated(request), sessionId: id, days };
+      const { share, token } = await createShare(database, principalOfRequest(request), link);
       // The fragment stays in the browser: no server and no proxy logs it.
       return { ...share, url: `${publicUrl()}/shared/${id}#${token}` };
     },

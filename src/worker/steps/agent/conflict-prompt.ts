@@ -16,12 +16,14 @@ interface Side {
   readonly submodules?: OthersSubmodules;
 }
 
-/** Submodules that others changed, whose folders in a clone stay as they were: paths. */
+/** Submodules that others changed: paths. */
 export interface OthersSubmodules {
   /** They are recorded at another commit than their folders have. */
   readonly moved: readonly string[];
   /** They are new, and their folders are empty. */
   readonly added: readonly string[];
+  /** Their folders have what others recorded. */
+  readonly renewed: readonly string[];
 }
 
 /** Others' commits that came into a clone without a conflict. */
@@ -68,10 +70,11 @@ function takenInText({ directory, branch, isTarget, hasPointers = false, from, t
   return `${what} since your last turn, and your clone in ${directory} has that now (git log ${short(from)}..${short(to)}). Read files again before you change them.${hasPointers ? pointersText : ""}${submodulesText(submodules)}`;
 }
 
-function submodulesText({ moved, added }: OthersSubmodules = { moved: [], added: [] }): string {
+function submodulesText({ moved, added, renewed }: OthersSubmodules = { moved: [], added: [], renewed: [] }): string {
   const ofMoved = ` These submodules are recorded at another commit by now, while their folders have the earlier one, and git does not look into them: ${named(moved)}.`;
   const ofAdded = ` These submodules are new, and their folders are empty in this session: ${named(added)}.`;
-  return `${moved.length > 0 ? ofMoved : ""}${added.length > 0 ? ofAdded : ""}`;
+  const ofRenewed = ` These submodules are at the commits that others recorded by now: ${named(renewed)}.`;
+  return `${moved.length > 0 ? ofMoved : ""}${added.length > 0 ? ofAdded : ""}${renewed.length > 0 ? ofRenewed : ""}`;
 }
 
 function conflictText(conflict: Conflict): string {

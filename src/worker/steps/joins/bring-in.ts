@@ -1,16 +1,12 @@
 import { SessionError } from "../../../domain/errors/errors.ts";
-import { firstOf } from "../../../domain/fields/text.ts";
 import type { Attempt, AttemptServices } from "../../attempt/attempt.ts";
 import { commandFoldersOf } from "../../attempt/session-repositories.ts";
 import type { Clone } from "../../clones/clone.ts";
 import { exportedRef } from "../../clones/exported-refs.ts";
 import { takeIn } from "../../clones/take-in.ts";
 import { mustGit } from "../../git/git.ts";
-import { compareSubmodules } from "../../git/gitmodules.ts";
 import type { Collision } from "../../git/join.ts";
 import { fetchForFolder } from "../../git/lfs/lfs.ts";
-import { sparseHas } from "../../git/sparse-checkout.ts";
-import type { OthersSubmodules } from "../agent/conflict-prompt.ts";
 import type { Exporting } from "../commit/export-work.ts";
 
 /** Services of the worker for joining branches. */
@@ -71,45 +67,7 @@ export async function bringIn(
   return true;
 }
 
-/** Most submodules that a notice names. */
-const namedSubmodules = 5;
-
-/**
- * Reports others' changes to submodules on the session. Their folders stay as they are, since an agent's clone gets no
- * other repository's files.
- * @param taken.branch that it came from
- * @param taken.from a commit that the clone has
- */
-export async function noticeSubmodules(
-  { emit, signal }: Pick<Attempt, "emit" | "signal">,
-  { mirror, repository, submodules = [], sparse = [] }: Clone,
-  { branch, from, to }: { readonly branch: string; readonly from: string; readonly to: string },
-): Promise<OthersSubmodules> {
-  const options = { cwd: mirror.path, signal };
-  const there = new Set(submodules.flatMap(({ path, problem }) => (problem === null ? [path] : [])));
-  // Without that file no address is known of any.
-  const mayHaveNew = (await mustGit(["ls-tree", to, "--", ".gitmodules"], options)) !== "";
-  if (there.size === 0 && !mayHaveNew) return { moved: [], added: [] };
-  const changes = await compareSubmodules(from, to, options);
-  const moved = [...changes.moved].filter((path) => there.has(path));
-  const isSeen = sparse.length === 0 ? () => true : sparseHas(sparse);
-  const added = [...changes.added].filter((path) => mayHaveNew && !there.has(path) && isSeen(path));
-  const said = [
-    ...(moved.length > 0
-      ? [`are recorded at another commit, while their folders keep the earlier one: ${listed(moved)}`]
-      : []),
-    ...(added.length > 0 ? [`are new, and their folders are empty: ${listed(added)}`] : []),
-  ];
-  if (said.length > 0) {
-    const text = `By what others committed to ${branch}, submodules of ${repository.name} ${said.join("; others ")}. A new session has all of them.`;
-    await emit({ type: "notice", data: { level: "warning", text: text.slice(0, 2_000) } });
-  }
-  return { moved, added };
-}
-
-const listed = (paths: readonly string[]): string => firstOf(paths, namedSubmodules);
-
-/** Adds a notice to the session: others' commits are not in a clone. */
+/** Says on the session that what others committed is not in a clone. */
 export function noticeLeftOut({ emit }: Pick<Attempt, "emit">, { remote }: Clone, branch: string): Promise<void> {
   const text = `What others committed to ${branch} could not be brought into ${remote.directory}: it is joined with the work when that is pushed.`;
   return emit({ type: "notice", data: { level: "warning", text } });

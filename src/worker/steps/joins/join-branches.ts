@@ -10,9 +10,10 @@ import { askRemote } from "../../git/mirrors/ask-remote.ts";
 import { fetchBranch } from "../../git/mirrors/fetch-commits.ts";
 import { remoteOptions, type Mirror } from "../../git/mirrors/mirror.ts";
 import type { Conflict, TakenIn } from "../agent/conflict-prompt.ts";
-import { bringIn, fetchTheirFiles, noticeLeftOut, noticeSubmodules, type JoinServices } from "./bring-in.ts";
+import { bringIn, fetchTheirFiles, noticeLeftOut, type JoinServices } from "./bring-in.ts";
 import { exportClones, recordCommits, recordedOf } from "../commit/export-work.ts";
 import { beginJoin, recordJoin } from "./by-hand.ts";
+import { followSubmodules, wantSubmodules } from "./follow-submodules.ts";
 import { isPushMerged } from "../pull-requests/known.ts";
 import { whereBranchIs } from "../push/where-to-push.ts";
 
@@ -59,16 +60,23 @@ export async function joinBranches(
   { withTarget = false, published = new Map(), unfinished = [] }: JoinOptions = {},
 ): Promise<JoinedClones> {
   const works = clones.length === 0 ? [] : await recordedWork(services.database, attempt.session);
+  const isLeftAlone = ({ remote }: Clone): boolean =>
+    unfinished.some(({ directory }) => directory === remote.directory);
+  // An attempt that ended before had not come as far as that.
+  let begun = clones;
+  for (const clone of clones) {
+    if (!isLeftAlone(clone))
+      ({ clones: begun } = await followSubmodules(attempt, services, { clones: begun, clone }, clone.remote.branch));
+  }
   let joined: JoinedClones = {
-    clones,
+    clones: begun,
     takenIn: [],
     conflicts: unfinished,
     isUnfinished: withTarget && unfinished.some(({ isTarget }) => !isTarget),
   };
-  for (const clone of clones) {
+  for (const clone of begun) {
     const recorded = recordedOf(works, clone);
-    if (recorded.pushedSha === null) continue;
-    if (unfinished.some(({ directory }) => directory === clone.remote.directory)) continue;
+    if (recorded.pushedSha === null || isLeftAlone(clone)) continue;
     const { mirrors } = services;
     joined = await mirrors.use.whileUsed(clone.mirror.path, async () => {
       const tips = await lookAt(attempt, services, clone, recorded);
@@ -207,19 +215,26 @@ async function joinSide(
   if (join.kind === "ours") return { clones, clone };
   if (join.kind === "joined") {
     const hasPointers = !(await fetchTheirFiles(attempt, clone, { branch: name, sha }));
-    if (!(await bringIn(attempt, services, clone, { from: ours, to: join.sha, theirs: name })))
+    const taken = { from: ours, to: join.sha };
+    const wanted = await wantSubmodules(attempt, services, { clones, clone }, { ...taken, theirs: sha });
+    if (!(await bringIn(attempt, services, clone, { ...taken, theirs: name }))) {
+      await completeClones(services, attempt.session.sessionId, clones);
       return { clones, clone };
-    const taken = { branch: name, from: ours, to: join.sha };
-    const submodules = await noticeSubmodules(attempt, clone, taken);
-    return { clones, clone, takenIn: { ...said, ...taken, hasPointers, submodules } };
+    }
+    const { submodules, ...followed } = await followSubmodules(attempt, services, wanted, name);
+    return { ...followed, takenIn: { ...said, ...taken, hasPointers, submodules } };
   }
-  const begun = await beginJoin(attempt, services, clones, clone, { ...said, ...join, ours });
-  if (begun.conflict === null) return { clones: begun.clones, clone };
   const options = { cwd: clone.mirror.path, signal: attempt.signal };
   const common = (await git(["merge-base", ours, sha], options)).stdout.trim();
-  const changes = { branch: name, from: common === "" ? ours : common, to: sha };
-  const submodules = await noticeSubmodules(attempt, clone, changes);
-  return { clones: begun.clones, clone, conflict: { ...begun.conflict, submodules } };
+  const changes = { from: common === "" ? ours : common, to: sha, theirs: sha };
+  ({ clones, clone } = await wantSubmodules(attempt, services, { clones, clone }, changes));
+  const begun = await beginJoin(attempt, services, clones, clone, { ...said, ...join, ours });
+  if (begun.conflict === null) return { clones: begun.clones, clone };
+  const { position } = clone.repository;
+  const joining = begun.clones.find(({ repository }) => repository.position === position) ?? clone;
+  const current = { clones: begun.clones, clone: joining };
+  const { submodules, ...followed } = await followSubmodules(attempt, services, current, name);
+  return { ...followed, conflict: { ...begun.conflict, submodules } };
 }
 
 /**
