@@ -306,7 +306,7 @@ test("no migration builds an index under a lock against writes of a table that m
 const quickChange =
   /^(?:add column (?:if not exists )?\w+ (?!.*(?:\b(?:check|references|unique|generated)\b|random|clock_timestamp))(?:.*\bdefault\b.*|(?!.*not null).*)|drop (?:column|constraint) .*|alter column \w+ (?:set default .*|drop (?:default|not null))|add constraint .* not valid|set \(.*\))$/u;
 const harmless =
-  /^(?:create (?:table|sequence|statistics|(?:or replace )?function|trigger|extension|type)|drop (?:table|sequence|function|trigger|index)|comment on|do )/u;
+  /^(?:create (?:(?:unlogged )?table|sequence|statistics|(?:or replace )?function|trigger|extension|type)|drop (?:table|sequence|function|trigger|index)|comment on|do )/u;
 const inSteps =
   /^(?:create (?:unique )?index concurrently|drop index concurrently|alter table \w+ validate constraint)/u;
 
@@ -314,7 +314,7 @@ const inSteps =
 function slowStatements(sql: string): string[] {
   const isOutside = sql.includes("\n-- outside a transaction\n");
   const code = sql.replaceAll(/--[^\n]*/gu, "").replaceAll(/\$(\w*)\$[\s\S]*?\$\1\$/gu, "''");
-  const made = new Set([...code.matchAll(/create table (?:if not exists )?(\w+)/giu)].map(([, table]) => table ?? ""));
+  const made = new Set([...code.matchAll(/create (?:unlogged )?table (?:if not exists )?(\w+)/giu)].map(([, table]) => table ?? ""));
   return code
     .split(";")
     .map((statement) => statement.replaceAll(/\s+/gu, " ").trim())

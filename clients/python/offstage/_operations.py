@@ -386,9 +386,9 @@ class _Organization:
         """List all organizations of the server, for its own admins."""
         return self._send("GET", "/organization/list", query={"limit": limit, "cursor": cursor})
 
-    def create(self, body: Mapping[str, Any]) -> Dict[str, Any]:
+    def create(self, body: Mapping[str, Any], *, idempotency_key: Optional[str] = None) -> Dict[str, Any]:
         """Create an organization, with a first admin who is invited, or an admin key; for admins of the server."""
-        return self._send("POST", "/organization/create", body=body)
+        return self._send("POST", "/organization/create", body=body, idempotency_key=idempotency_key, creates=True)
 
     def update_other_organization(self, id: str, body: Mapping[str, Any]) -> Dict[str, Any]:
         """Say whether an organization uses the server's own access to forges; for admins of the server."""

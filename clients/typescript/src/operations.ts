@@ -707,7 +707,7 @@ export function createOperations(send: Send): Operations {
       update: (body, options) => call({ method: "POST", path: "/organization/update", body, isIdempotent: false, ...options }),
       export: (options) => send({ method: "GET", path: "/organization/export", isIdempotent: true, ...options }),
       list: (query, options) => call({ method: "GET", path: "/organization/list", query, isIdempotent: true, ...options }),
-      create: (body, options) => call({ method: "POST", path: "/organization/create", body, isIdempotent: false, ...options }),
+      create: (body, options) => call({ method: "POST", path: "/organization/create", body, isIdempotent: true, ...options }),
       updateOtherOrganization: (id, body, options) => call({ method: "POST", path: `/organization/${part(id)}/update`, body, isIdempotent: false, ...options }),
       erase: (id, body, options) => call({ method: "POST", path: `/organization/${part(id)}/erase`, body, isIdempotent: false, ...options }),
       eraseOrganization: (body, options) => call({ method: "POST", path: "/organization/erase", body, isIdempotent: false, ...options }),
