@@ -624,6 +624,21 @@ test("a person signs in by the company's provider, and stays the admin that is n
   }
 });
 
+test("axe, as these tests run it, finds a button without a name and a text of too little contrast", async () => {
+  const page = await openPage();
+  await page.goto("/sign-in");
+  await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  await page.evaluate(() => {
+    const text = document.createElement("p");
+    text.textContent = "grey on grey";
+    text.style.color = "#888";
+    text.style.backgroundColor = "#999";
+    document.querySelector("main")?.append(text, document.createElement("button"));
+  });
+  const found = (await accessibilityProblems(page)).map((problem) => problem.split(" ")[0]);
+  expect(found).toEqual(expect.arrayContaining(["button-name", "color-contrast"]));
+});
+
 for (const colorScheme of ["light", "dark"] as const) {
   for (const width of [360, 1_280]) {
     test(`axe finds nothing and nothing sticks out in ${colorScheme} at ${width} pixels`, async () => {
