@@ -254,6 +254,7 @@ test("the progress tells where the time went, what it cost of the budget, and wh
   await page.getByText("1.8 cores").or(page.getByText("1.75 cores")).waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);
   await page.getByRole("tab", { name: "Changes" }).press("ArrowRight");
+  await page.getByRole("tab", { name: "Files", selected: true }).press("ArrowRight");
   await page.getByRole("tab", { name: "Progress", selected: true }).waitFor();
   await page.keyboard.press("c");
   await page.getByLabel("Find in the changes").waitFor();
