@@ -2,7 +2,9 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Scope } from "../../src/domain/people/key.ts";
 import { InvalidInputError } from "../../src/domain/errors/errors.ts";
+import { finishErasure } from "../../src/store/organization-data/erase.ts";
 import { createKey } from "../../src/store/people/keys.ts";
+import { createLoginLink } from "../../src/store/people/logins.ts";
 import { updateUser } from "../../src/store/people/users.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { rotateMasterKey } from "../../src/store/secrets/rotation.ts";
@@ -160,6 +162,8 @@ const cases = (): Readonly<Record<string, Case>> => ({
 
 const names = [
   "a key",
+  "an organization",
+  "an organization with an invited admin",
   "a webhook",
   "a webhook's new secret",
   "a connection",
@@ -276,6 +280,40 @@ test("an organization's keys are apart from another's", async () => {
   expect([theirs.status, theirs.headers["idempotent-replayed"]]).toEqual([200, undefined]);
   expect(theirs.body.key).not.toBe(first.body.key);
 });
+
+test("a browser that a link of no person signed in is answered again, and no other that such a link signed in", async () => {
+  const browser = async () => {
+    const token = await createLoginLink(api.database, api.organizationId, { scopes: ["admin"], ttlMs: 60_000 });
+    const { headers } = await api.post("/login/create", { token }, { key: null });
+    return /offstage_session=[^;]+/u.exec(String(headers["set-cookie"]))?.[0] ?? "";
+  };
+  const make = (cookie: string) =>
+    api.post("/key/create", { name: "linked" }, { key: null, headers: { cookie, ...under("linked") } });
+  const [one, other] = [await browser(), await browser()];
+  const first = await make(one);
+  expect((await make(one)).body).toEqual(first.body);
+  const refused = await make(other);
+  expect(refused.status).toBe(409);
+  expect(JSON.stringify(refused.body)).not.toContain(first.body.key);
+});
+
+test.each([{ name: "gone with a key" }, { name: "gone with an admin", admin: { name: "Mary" } }])(
+  "an organization that was erased before its answer was kept is not made again: %j",
+  async (body) => {
+    const key = body.name.replaceAll(" ", "-");
+    const make = () => api.post("/organization/create", body, { headers: under(key) });
+    const { id } = (await make()).body.organization as { readonly id: string };
+    await api.post(`/organization/${id}/erase`, { name: body.name });
+    await dies(key);
+    expect((await make()).status).toBe(409);
+    await dies(key);
+    expect(await finishErasure(api.database, id, new AbortController().signal)).toBe(true);
+    const refused = await make();
+    expect([refused.status, refused.body.error]).toEqual([409, expect.stringContaining("is erased")]);
+    expect(await countOf(`organization where id = '${id}'`)).toBe(0);
+    expect((await api.post("/organization/create", body, { headers: under(`${key}-anew`) })).status).toBe(200);
+  },
+);
 
 test("who is no admin any more, or whose key was revoked, is answered nothing again", async () => {
   // Another admin, without whom nobody could be demoted.

@@ -11,8 +11,9 @@ import {
   finishSealed,
   openAnswer,
 } from "../../store/requests/idempotency.ts";
+import { hashOf } from "../../store/people/tokens.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
-import { principalOfRequest } from "./auth.ts";
+import { cookieName, principalOfRequest } from "./auth.ts";
 import { pathOf } from "./methods.ts";
 
 /**
@@ -38,7 +39,7 @@ export async function answerAgainOrBegin(
   const isSealed = secretAnswer === true || (secretAnswer !== false && secretAnswer(request.body));
   // A server that can't seal the answer does nothing at all.
   if (isSealed) await vault.keyring.keys();
-  const content = JSON.stringify([pathOf(request), request.body ?? null, ...(isSealed ? [askerOf(principal)] : [])]);
+  const content = JSON.stringify([pathOf(request), request.body ?? null, ...(isSealed ? [askerOf(request)] : [])]);
   const hash = secretBody ? await vault.hash(content) : createHash("sha256").update(content).digest();
   const known = await beginRequest(database, organizationId, stored, hash);
   switch (known.state) {
@@ -80,9 +81,14 @@ function storedKey(principal: Principal, key: string): string {
   return hasScope(principal, "read") ? key : `${principal.keyId} ${key}`;
 }
 
-/** Who asks: a key, a person, or a program that a person lets act for them, each apart from the others. */
-function askerOf({ keyId, userId, grantId }: Principal): readonly (string | null)[] {
-  return [keyId, userId, grantId ?? null];
+/**
+ * Who asks: a key, a person, or a program that a person lets act for them, each apart from the others. A browser that a link of no person
+ * signed in is known by its cookie alone.
+ */
+function askerOf(request: FastifyRequest): readonly (string | null)[] {
+  const { keyId, userId, grantId = null } = principalOfRequest(request);
+  if ((keyId ?? userId ?? grantId) !== null) return [keyId, userId, grantId];
+  return [null, null, null, hashOf(request.cookies[cookieName] ?? "").toString("base64url")];
 }
 
 function createdBy(status: number, body: string): string | null {
