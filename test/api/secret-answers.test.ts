@@ -390,6 +390,30 @@ test("a server that can't read its master key makes nothing under an Idempotency
   expect((await make({})).statusCode).toBe(200);
 });
 
+test("an answer that can't be sealed any more is not given; the same request makes another secret, and both are in the audit log", async () => {
+  const keyring = environmentKeyring(masterKey);
+  let reads = 0;
+  const keys = () => {
+    reads += 1;
+    return reads === 1 ? keyring.keys() : Promise.reject(new InvalidInputError("others than its owner can read it"));
+  };
+  const [failing, working] = [{ ...keyring, keys }, keyring].map((each) => api.another({ vault: createVault(each) }));
+  const make = async (app: typeof failing) =>
+    (await app)?.inject({
+      method: "POST",
+      url: "/key/create",
+      headers: { authorization: `Bearer ${api.adminKey}`, ...under("unsealed") },
+      payload: { name: "unsealed" },
+    });
+  const first = await make(failing);
+  expect([first?.statusCode, first?.headers["retry-after"]]).toEqual([503, "1"]);
+  const again = await make(working);
+  expect([again?.statusCode, again?.json().key]).toEqual([200, expect.stringMatching(/^ofs_/u)]);
+  expect(await countOf("api_key where name = 'unsealed'")).toBe(1);
+  const { entries } = (await api.get("/audit/list?action=createKey&limit=2")).body;
+  expect(entries.map(({ status }: { status: number }) => status)).toEqual([200, 503]);
+});
+
 test("a test delivery is queued once", async () => {
   const send = () => api.post(`/webhook/${webhookId}/test`, {}, { headers: under("test-delivery") });
   const [first, again] = [await send(), await send()];

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Database } from "../../database/database.ts";
-import { ConflictError, InvalidInputError } from "../../domain/errors/errors.ts";
+import { ConflictError, InvalidInputError, UnavailableError } from "../../domain/errors/errors.ts";
 import { newId } from "../../domain/fields/new-id.ts";
 import { hasScope, type Principal } from "../../domain/people/key.ts";
 import {
@@ -104,6 +104,7 @@ export function idOfCreated(request: FastifyRequest): string {
 /**
  * Runs before the answer is sent: stores it, unless a repeated request may succeed: the server failed, or the answer says
  * when to send the request again (Retry-After).
+ * @throws UnavailableError if an answer with a secret can't be sealed: the error is answered instead, and another request makes another secret
  */
 export async function storeAnswer(
   { database, vault }: { readonly database: Database; readonly vault: Vault },
@@ -115,6 +116,11 @@ export async function storeAnswer(
   const { organizationId, key, isSealed } = request.idempotency;
   const maySucceed = reply.statusCode >= 500 || reply.hasHeader("retry-after");
   if (maySucceed || typeof body !== "string") await abandonRequest(database, organizationId, key);
-  else if (isSealed) await finishSealed(database, vault, request.idempotency, reply.statusCode, body);
+  else if (isSealed) await finishSealed(database, vault, request.idempotency, reply.statusCode, body).catch(notKept);
   else await finishRequest(database, organizationId, key, reply.statusCode, body);
+}
+
+/** What was asked for was done, so that the error must not say that it was refused, whatever failed. */
+function notKept(cause: unknown): never {
+  throw new UnavailableError("the answer, which has a secret, could not be kept: send the request again", 1, { cause });
 }
