@@ -178,6 +178,30 @@ test("nodes of a version that prepared all columns of a row go on after a migrat
   }
 });
 
+test("they also go on if a later migration fails", async () => {
+  const old = await createEmptyDatabase();
+  const { url } = old;
+  const later = (await readdir(folder)).filter((one) => one > "0028");
+  for (const name of later) await rm(join(folder, name));
+  const [before, after] = [1, 2].map(() => new pg.Pool({ connectionString: url, max: 1 })) as [pg.Pool, pg.Pool];
+  before.on("error", () => undefined);
+  const prepared = { name: "read_repositories", text: "select * from repository" };
+  try {
+    await migrate(before, folder);
+    await before.query(prepared);
+    await cp(migrations, folder, { recursive: true });
+    await addMigration("9001", "select 1 / 0;\n");
+    await expect(migrate(after, folder)).rejects.toThrow("migration 9001_newer.sql failed");
+    await waitFor(() => before.totalCount === 0, "the pool drops the connection that was closed");
+    expect((await before.query(prepared)).fields.length).toBe(
+      (await pool.query("select * from repository")).fields.length,
+    );
+  } finally {
+    for (const one of [before, after]) await one.end();
+    await old.close();
+  }
+});
+
 describe("while somebody reads or writes a busy table for long, leases are renewed although", () => {
   let busy: pg.PoolClient;
 
