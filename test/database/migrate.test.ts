@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ownerLock } from "../../src/database/embedded/connection.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from "../database.ts";
 import { waitFor } from "../wait-for.ts";
@@ -178,12 +179,34 @@ test("nodes of a version that prepared all columns of a row go on after a migrat
   }
 });
 
-test("they also go on if a later migration fails", async () => {
+test("a connection that holds a lock is not closed, as that by which an embedded database has an owner", async () => {
+  const old = await createEmptyDatabase();
+  const { url } = old;
+  for (const name of (await readdir(folder)).filter((one) => one > "0028")) await rm(join(folder, name));
+  const [owner, after] = [new pg.Client({ connectionString: url }), new pg.Pool({ connectionString: url })];
+  owner.on("error", () => undefined);
+  try {
+    await migrate(after, folder);
+    await owner.connect();
+    await owner.query("select pg_advisory_lock($1)", [ownerLock]);
+    await migrate(after, migrations);
+    const { rows } = await after.query("select pg_try_advisory_lock($1) as free", [ownerLock]);
+    expect(rows).toEqual([{ free: false }]);
+  } finally {
+    await owner.end();
+    await after.end();
+    await old.close();
+  }
+});
+
+test("nodes of such a version also go on if a later migration fails", async () => {
   const old = await createEmptyDatabase();
   const { url } = old;
   const later = (await readdir(folder)).filter((one) => one > "0028");
   for (const name of later) await rm(join(folder, name));
-  const [before, after] = [1, 2].map(() => new pg.Pool({ connectionString: url, max: 1 })) as [pg.Pool, pg.Pool];
+  // Neither drops a connection because it is idle.
+  const settings = { connectionString: url, max: 1, idleTimeoutMillis: 0 };
+  const [before, after] = [new pg.Pool(settings), new pg.Pool(settings)];
   before.on("error", () => undefined);
   const prepared = { name: "read_repositories", text: "select * from repository" };
   try {
