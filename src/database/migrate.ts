@@ -59,11 +59,19 @@ export async function migrate(pool: pg.Pool, directory: string, definitions: str
         `the database has migration ${number}, which this Offstage does not know: run a newer one`,
       );
     }
-    if (done.size === 0) await applyToNew(client, directory, known);
-    else for (const migration of known) if (!done.has(migration.number)) await applyAlone(client, directory, migration);
-    if (definitions !== null) await applyDefinitions(client, definitions);
     const newestDone = Math.max(0, ...done);
-    if (newestDone > 0 && newestDone < firstWithNamedColumns) await closeOlderConnections(client);
+    const isOfOldNodes = newestDone > 0 && newestDone < firstWithNamedColumns;
+    try {
+      if (done.size === 0) await applyToNew(client, directory, known);
+      else
+        for (const migration of known) if (!done.has(migration.number)) await applyAlone(client, directory, migration);
+      if (definitions !== null) await applyDefinitions(client, definitions);
+    } catch (error) {
+      // What was applied before the failure stays, and the old nodes work on with it.
+      if (isOfOldNodes) await closeOlderConnections(client).catch(() => undefined);
+      throw error;
+    }
+    if (isOfOldNodes) await closeOlderConnections(client);
   } finally {
     await client.query("select pg_advisory_unlock($1)", [migrationLock]).catch(() => undefined);
     await unmarkAsMigrating(client).catch(() => undefined);

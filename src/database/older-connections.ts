@@ -27,7 +27,8 @@ export async function unmarkAsMigrating(client: pg.ClientBase): Promise<void> {
 /**
  * Closes the connections that were open before a change of the schema, each as soon as it is idle, so that the nodes of the
  * version before open new ones and prepare their statements for the new schema. Their pools replace an idle connection that
- * is closed. A connection that stays in use for ten seconds is left alone: its next statement fails once.
+ * is closed. A connection that stays in use for ten seconds is left alone: its next statement fails once. So is one that holds an advisory
+ * lock from one statement to the next: by it the process that owns an embedded database is known to live.
  * @param client the connection that has migrated; it is not closed
  */
 export async function closeOlderConnections(client: pg.ClientBase): Promise<void> {
@@ -38,7 +39,9 @@ export async function closeOlderConnections(client: pg.ClientBase): Promise<void
     const older = await client.query<{ closed: boolean }>(
       `select state = 'idle' and pg_terminate_backend(pid) as closed from pg_stat_activity
        where datname = current_database() and usename = current_user and backend_type = 'client backend'
-         and pid <> pg_backend_pid() and backend_start < $1 and application_name <> $2`,
+         and pid <> pg_backend_pid() and backend_start < $1 and application_name <> $2
+         and not (state = 'idle' and exists (
+           select from pg_locks where pg_locks.pid = pg_stat_activity.pid and locktype = 'advisory'))`,
       [changedAt, migratingName],
     );
     if (older.rows.length === 0) return;

@@ -2,7 +2,9 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Scope } from "../../src/domain/people/key.ts";
 import { InvalidInputError } from "../../src/domain/errors/errors.ts";
+import { finishErasure } from "../../src/store/organization-data/erase.ts";
 import { createKey } from "../../src/store/people/keys.ts";
+import { createLoginLink } from "../../src/store/people/logins.ts";
 import { updateUser } from "../../src/store/people/users.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { rotateMasterKey } from "../../src/store/secrets/rotation.ts";
@@ -160,6 +162,8 @@ const cases = (): Readonly<Record<string, Case>> => ({
 
 const names = [
   "a key",
+  "an organization",
+  "an organization with an invited admin",
   "a webhook",
   "a webhook's new secret",
   "a connection",
@@ -277,6 +281,40 @@ test("an organization's keys are apart from another's", async () => {
   expect(theirs.body.key).not.toBe(first.body.key);
 });
 
+test("a browser that a link of no person signed in is answered again, and no other that such a link signed in", async () => {
+  const browser = async () => {
+    const token = await createLoginLink(api.database, api.organizationId, { scopes: ["admin"], ttlMs: 60_000 });
+    const { headers } = await api.post("/login/create", { token }, { key: null });
+    return /offstage_session=[^;]+/u.exec(String(headers["set-cookie"]))?.[0] ?? "";
+  };
+  const make = (cookie: string) =>
+    api.post("/key/create", { name: "linked" }, { key: null, headers: { cookie, ...under("linked") } });
+  const [one, other] = [await browser(), await browser()];
+  const first = await make(one);
+  expect((await make(one)).body).toEqual(first.body);
+  const refused = await make(other);
+  expect(refused.status).toBe(409);
+  expect(JSON.stringify(refused.body)).not.toContain(first.body.key);
+});
+
+test.each([{ name: "gone with a key" }, { name: "gone with an admin", admin: { name: "Mary" } }])(
+  "an organization that was erased before its answer was kept is not made again: %j",
+  async (body) => {
+    const key = body.name.replaceAll(" ", "-");
+    const make = () => api.post("/organization/create", body, { headers: under(key) });
+    const { id } = (await make()).body.organization as { readonly id: string };
+    await api.post(`/organization/${id}/erase`, { name: body.name });
+    await dies(key);
+    expect((await make()).status).toBe(409);
+    await dies(key);
+    expect(await finishErasure(api.database, id, new AbortController().signal)).toBe(true);
+    const refused = await make();
+    expect([refused.status, refused.body.error]).toEqual([409, expect.stringContaining("is erased")]);
+    expect(await countOf(`organization where id = '${id}'`)).toBe(0);
+    expect((await api.post("/organization/create", body, { headers: under(`${key}-anew`) })).status).toBe(200);
+  },
+);
+
 test("who is no admin any more, or whose key was revoked, is answered nothing again", async () => {
   // Another admin, without whom nobody could be demoted.
   await addPerson(api.database, api.organizationId, { name: "Other", role: "admin" });
@@ -350,6 +388,30 @@ test("a server that can't read its master key makes nothing under an Idempotency
   expect((await make(under("no-master-key"))).statusCode).toBe(400);
   expect(await countOf("api_key where name = 'no master key'")).toBe(0);
   expect((await make({})).statusCode).toBe(200);
+});
+
+test("an answer that can't be sealed any more is not given; the same request makes another secret, and both are in the audit log", async () => {
+  const keyring = environmentKeyring(masterKey);
+  let reads = 0;
+  const keys = () => {
+    reads += 1;
+    return reads === 1 ? keyring.keys() : Promise.reject(new InvalidInputError("others than its owner can read it"));
+  };
+  const [failing, working] = [{ ...keyring, keys }, keyring].map((each) => api.another({ vault: createVault(each) }));
+  const make = async (app: typeof failing) =>
+    (await app)?.inject({
+      method: "POST",
+      url: "/key/create",
+      headers: { authorization: `Bearer ${api.adminKey}`, ...under("unsealed") },
+      payload: { name: "unsealed" },
+    });
+  const first = await make(failing);
+  expect([first?.statusCode, first?.headers["retry-after"]]).toEqual([503, "1"]);
+  const again = await make(working);
+  expect([again?.statusCode, again?.json().key]).toEqual([200, expect.stringMatching(/^ofs_/u)]);
+  expect(await countOf("api_key where name = 'unsealed'")).toBe(1);
+  const { entries } = (await api.get("/audit/list?action=createKey&limit=2")).body;
+  expect(entries.map(({ status }: { status: number }) => status)).toEqual([200, 503]);
 });
 
 test("a test delivery is queued once", async () => {

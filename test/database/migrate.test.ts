@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ownerLock } from "../../src/database/embedded/connection.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from "../database.ts";
 import { waitFor } from "../wait-for.ts";
@@ -174,6 +175,52 @@ test("nodes of a version that prepared all columns of a row go on after a migrat
   } finally {
     busy?.release(true);
     for (const one of [before, ...after]) await one.end();
+    await old.close();
+  }
+});
+
+test("a connection that holds a lock is not closed, as that by which an embedded database has an owner", async () => {
+  const old = await createEmptyDatabase();
+  const { url } = old;
+  for (const name of (await readdir(folder)).filter((one) => one > "0028")) await rm(join(folder, name));
+  const [owner, after] = [new pg.Client({ connectionString: url }), new pg.Pool({ connectionString: url })];
+  owner.on("error", () => undefined);
+  try {
+    await migrate(after, folder);
+    await owner.connect();
+    await owner.query("select pg_advisory_lock($1)", [ownerLock]);
+    await migrate(after, migrations);
+    const { rows } = await after.query("select pg_try_advisory_lock($1) as free", [ownerLock]);
+    expect(rows).toEqual([{ free: false }]);
+  } finally {
+    await owner.end();
+    await after.end();
+    await old.close();
+  }
+});
+
+test("nodes of such a version also go on if a later migration fails", async () => {
+  const old = await createEmptyDatabase();
+  const { url } = old;
+  const later = (await readdir(folder)).filter((one) => one > "0028");
+  for (const name of later) await rm(join(folder, name));
+  // Neither drops a connection because it is idle.
+  const settings = { connectionString: url, max: 1, idleTimeoutMillis: 0 };
+  const [before, after] = [new pg.Pool(settings), new pg.Pool(settings)];
+  before.on("error", () => undefined);
+  const prepared = { name: "read_repositories", text: "select * from repository" };
+  try {
+    await migrate(before, folder);
+    await before.query(prepared);
+    await cp(migrations, folder, { recursive: true });
+    await addMigration("9001", "select 1 / 0;\n");
+    await expect(migrate(after, folder)).rejects.toThrow("migration 9001_newer.sql failed");
+    await waitFor(() => before.totalCount === 0, "the pool drops the connection that was closed");
+    expect((await before.query(prepared)).fields.length).toBe(
+      (await pool.query("select * from repository")).fields.length,
+    );
+  } finally {
+    for (const one of [before, after]) await one.end();
     await old.close();
   }
 });

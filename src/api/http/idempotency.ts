@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Database } from "../../database/database.ts";
-import { ConflictError, InvalidInputError } from "../../domain/errors/errors.ts";
+import { ConflictError, InvalidInputError, UnavailableError } from "../../domain/errors/errors.ts";
 import { newId } from "../../domain/fields/new-id.ts";
 import { hasScope, type Principal } from "../../domain/people/key.ts";
 import {
@@ -11,8 +11,9 @@ import {
   finishSealed,
   openAnswer,
 } from "../../store/requests/idempotency.ts";
+import { hashOf } from "../../store/people/tokens.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
-import { principalOfRequest } from "./auth.ts";
+import { cookieName, principalOfRequest } from "./auth.ts";
 import { pathOf } from "./methods.ts";
 
 /**
@@ -38,7 +39,7 @@ export async function answerAgainOrBegin(
   const isSealed = secretAnswer === true || (secretAnswer !== false && secretAnswer(request.body));
   // A server that can't seal the answer does nothing at all.
   if (isSealed) await vault.keyring.keys();
-  const content = JSON.stringify([pathOf(request), request.body ?? null, ...(isSealed ? [askerOf(principal)] : [])]);
+  const content = JSON.stringify([pathOf(request), request.body ?? null, ...(isSealed ? [askerOf(request)] : [])]);
   const hash = secretBody ? await vault.hash(content) : createHash("sha256").update(content).digest();
   const known = await beginRequest(database, organizationId, stored, hash);
   switch (known.state) {
@@ -80,9 +81,14 @@ function storedKey(principal: Principal, key: string): string {
   return hasScope(principal, "read") ? key : `${principal.keyId} ${key}`;
 }
 
-/** Who asks: a key, a person, or a program that a person lets act for them, each apart from the others. */
-function askerOf({ keyId, userId, grantId }: Principal): readonly (string | null)[] {
-  return [keyId, userId, grantId ?? null];
+/**
+ * Who asks: a key, a person, or a program that a person lets act for them, each apart from the others. A browser that a link of no person
+ * signed in is known by its cookie alone.
+ */
+function askerOf(request: FastifyRequest): readonly (string | null)[] {
+  const { keyId, userId, grantId = null } = principalOfRequest(request);
+  if ((keyId ?? userId ?? grantId) !== null) return [keyId, userId, grantId];
+  return [null, null, null, hashOf(request.cookies[cookieName] ?? "").toString("base64url")];
 }
 
 function createdBy(status: number, body: string): string | null {
@@ -98,6 +104,7 @@ export function idOfCreated(request: FastifyRequest): string {
 /**
  * Runs before the answer is sent: stores it, unless a repeated request may succeed: the server failed, or the answer says
  * when to send the request again (Retry-After).
+ * @throws UnavailableError if an answer with a secret can't be sealed: the error is answered instead, and another request makes another secret
  */
 export async function storeAnswer(
   { database, vault }: { readonly database: Database; readonly vault: Vault },
@@ -109,6 +116,11 @@ export async function storeAnswer(
   const { organizationId, key, isSealed } = request.idempotency;
   const maySucceed = reply.statusCode >= 500 || reply.hasHeader("retry-after");
   if (maySucceed || typeof body !== "string") await abandonRequest(database, organizationId, key);
-  else if (isSealed) await finishSealed(database, vault, request.idempotency, reply.statusCode, body);
+  else if (isSealed) await finishSealed(database, vault, request.idempotency, reply.statusCode, body).catch(notKept);
   else await finishRequest(database, organizationId, key, reply.statusCode, body);
+}
+
+/** What was asked for was done, so that the error must not say that it was refused, whatever failed. */
+function notKept(cause: unknown): never {
+  throw new UnavailableError("the answer, which has a secret, could not be kept: send the request again", 1, { cause });
 }

@@ -166,7 +166,8 @@ async function issue(
  */
 const isGood = `held.expires_at > now() and api_key.revoked_at is null and (api_key.expires_at is null or api_key.expires_at > now())
   and account.disabled_at is null
-  and not exists (select from user_account where id = api_key.user_id and disabled_at is not null)`;
+  and not exists (select from user_account where id = api_key.user_id and disabled_at is not null)
+  and not exists (select from erasure where erasure.organization_id = held.organization_id)`;
 
 /**
  * The principal that an access token belongs to; null if the token is unknown or expired, made for another resource, or its person may

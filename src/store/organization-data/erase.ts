@@ -96,7 +96,8 @@ export async function beginErasure(
       throw new InvalidInputError(`name: must be the organization's name, "${name}", to confirm its erasure`);
     }
     const begun = await transaction.query<{ asked_at: Date }>(
-      "insert into erasure (organization_id) values ($1) returning asked_at",
+      `insert into erasure (organization_id) values ($1)
+       on conflict (organization_id) do update set finished_at = null returning asked_at`,
       [organizationId],
     );
     // Another organization may have the name now: the next start of a server makes a new one of the name `default`.

@@ -37,7 +37,7 @@ export interface NewOrganization {
  * Creates an organization with a first admin, who is invited, or with an admin key. It has the settings that the server's own began with.
  * Idempotent by id, except that each call makes another invitation or key, which ends those before.
  * @param mailing how the invitation is mailed; null: it is not
- * @throws ConflictError if there is one of the name, in capitals or not
+ * @throws ConflictError if there is one of the name, in capitals or not, or if the one of the id was erased since
  */
 export function createOrganization(
   database: Database,
@@ -55,6 +55,7 @@ export function createOrganization(
       "insert into organization (id, name, uses_server_forges) values ($1, $2, $3) on conflict (id) do nothing",
       [id, name, usesServerForges],
     );
+    await requireNotErased(transaction, id);
     if (admin == null) {
       const adminKey = newKey();
       await insertKey(transaction, id, { id, name: "first admin key", scopes: ["admin"] }, adminKey);
@@ -64,6 +65,16 @@ export function createOrganization(
     const invitation = await insertInvited(transaction, id, person, mailing);
     return { organization: await listed(transaction, id), invitation, adminKey: null };
   });
+}
+
+/** Holds the organization meanwhile, so that no erasure gets in between. One that was made before may be erased by now. */
+async function requireNotErased(transaction: Queryable, id: string): Promise<void> {
+  await transaction.query("select from organization where id = $1 for no key update", [id]);
+  const { rowCount } = await transaction.query("select from erasure where organization_id = $1", [id]);
+  if (rowCount !== 0)
+    throw new ConflictError(
+      "the organization was made and is erased: choose another Idempotency-Key to make a new one",
+    );
 }
 
 /**

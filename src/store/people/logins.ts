@@ -37,8 +37,8 @@ export async function createLoginLink(
 }
 
 /**
- * Exchanges a link's token for a browser session; null if the token is unknown, used or expired, or of a disabled
- * person. The link of an invitation signs in the person who was invited.
+ * Exchanges a link's token for a browser session; null if the token is unknown, used or expired, of a disabled
+ * person, or of an organization that is being erased. The link of an invitation signs in the person who was invited.
  * @returns the value of the session's cookie
  */
 export function redeemLoginLink(database: Database, token: string, browser: Browser): Promise<string | null> {
@@ -46,6 +46,7 @@ export function redeemLoginLink(database: Database, token: string, browser: Brow
     const { rows } = await transaction.query<{ organization_id: string; user_id: string | null; scopes: Scope[] }>(
       `update login_link set used_at = now() where hash = $1 and used_at is null and expires_at > now()
          and not exists (select from user_account where id = login_link.user_id and disabled_at is not null)
+         and not exists (select from erasure where erasure.organization_id = login_link.organization_id)
        returning organization_id, user_id, scopes`,
       [hashOf(token)],
     );
@@ -99,8 +100,8 @@ async function insertBrowserSession(
 }
 
 /**
- * The principal that a browser's cookie belongs to; null if the cookie is unknown or expired, its key was revoked, or its
- * user was disabled. Records the time of use, at most once a minute.
+ * The principal that a browser's cookie belongs to; null if the cookie is unknown or expired, its key was revoked, its
+ * user was disabled, or its organization is being erased. Records the time of use, at most once a minute.
  * @param days that a sign-in is valid; this also shortens sign-ins from a time when the setting was longer
  */
 export async function findBrowserPrincipal(database: Database, token: string, days: number): Promise<Principal | null> {
@@ -123,7 +124,8 @@ export async function findBrowserPrincipal(database: Database, token: string, da
            where browser.hash = $1 and browser.expires_at > now() and browser.created_at > now() - $2 * interval '1 day'
              and api_key.revoked_at is null
              and (api_key.expires_at is null or api_key.expires_at > now()) and account.disabled_at is null
-             and not exists (select from user_account where id = api_key.user_id and disabled_at is not null)`,
+             and not exists (select from user_account where id = api_key.user_id and disabled_at is not null)
+             and not exists (select from erasure where erasure.organization_id = browser.organization_id)`,
     values: [hashOf(token), days],
   });
   const [row] = rows;

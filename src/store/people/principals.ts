@@ -5,7 +5,7 @@ import { createBatcher } from "../batcher.ts";
 import { createKnown, type Valid } from "../known.ts";
 import { hashOf } from "./tokens.ts";
 
-/** Finds whose a key is; null if it is unknown, revoked or expired, or its owner is disabled. */
+/** Finds whose a key is; null if it is unknown, revoked or expired, its owner is disabled, or its organization is being erased. */
 export type FindPrincipal = (key: string) => Promise<Principal | null>;
 
 /** Notifies every node that a key or its owner lost rights. */
@@ -58,7 +58,8 @@ async function findPrincipals(database: Database, hashes: readonly Buffer[]): Pr
              extract(epoch from expires_at - now())::float8 * 1000 as "leftMs",
              (select role from user_account where id = api_key.user_id) as role
            from api_key where hash = any($1) and revoked_at is null and (expires_at is null or expires_at > now())
-             and not exists (select from user_account where id = api_key.user_id and disabled_at is not null)`,
+             and not exists (select from user_account where id = api_key.user_id and disabled_at is not null)
+             and not exists (select from erasure where erasure.organization_id = api_key.organization_id)`,
     values: [hashes],
   });
   const stale = rows.filter((row) => row.stale).map(({ keyId }) => keyId);
