@@ -61,6 +61,8 @@ while number=$((number + 1)) && [ -d "$OFFSTAGE_RENEWED/$number" ]; do
   sha="$(cat "$from-sha")"
   whole "$from-path"
   path="$text"
+  # Programs would take such a name for options.
+  case "$path" in -*) path="./$path" ;; esac
   case "$left" in *" ${within:-none} "*) left="$left$number "; continue ;; esac
   if [ ! -d "$from/.git" ]; then left="$left$number "; continue; fi
   # What is recorded in the clone may be another commit by now.
