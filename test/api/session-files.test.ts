@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { randomBytes, randomUUID } from "node:crypto";
+import { generateKeyPairSync, randomBytes, randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -293,6 +293,22 @@ describe("a file's text", () => {
     const { body } = await read(id, "shop/f", "&offset=400000&limit=500000");
     expect(body).toMatchObject({ bytes: 6_000_000, complete: false, nextOffset: null, offset: 400_000 });
     expect(body.text).toBe("é".repeat(2 ** 19 - 400_000));
+  });
+
+  test.each([
+    ["a token", 20, `ghp_${"Ab1".repeat(12)}`],
+    [
+      "a key",
+      300,
+      generateKeyPairSync("rsa", { modulusLength: 2048 })
+        .privateKey.export({ type: "pkcs1", format: "pem" })
+        .toString(),
+    ],
+  ])("that is cut within %s has nothing of it", async (_what, bytes, secret) => {
+    const before = `${"x ".repeat((2 ** 20 - bytes - 2) / 2)}.\n`;
+    const id = await sessionOf({ head: commit(tree([["100644", "f", blob(`${before}${secret}\nmore`)]])) });
+    const { body } = await read(id, "shop/f", `&offset=${before.length - 2}`);
+    expect(body).toMatchObject({ complete: false, nextOffset: null, text: ".\n" });
   });
 
   test("never has a secret, nor what looks like one, not even in parts of it", async () => {
