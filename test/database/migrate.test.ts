@@ -314,7 +314,9 @@ const inSteps =
 function slowStatements(sql: string): string[] {
   const isOutside = sql.includes("\n-- outside a transaction\n");
   const code = sql.replaceAll(/--[^\n]*/gu, "").replaceAll(/\$(\w*)\$[\s\S]*?\$\1\$/gu, "''");
-  const made = new Set([...code.matchAll(/create (?:unlogged )?table (?:if not exists )?(\w+)/giu)].map(([, table]) => table ?? ""));
+  const made = new Set(
+    [...code.matchAll(/create (?:unlogged )?table (?:if not exists )?(\w+)/giu)].map(([, table]) => table ?? ""),
+  );
   return code
     .split(";")
     .map((statement) => statement.replaceAll(/\s+/gu, " ").trim())
