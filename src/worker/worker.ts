@@ -324,13 +324,15 @@ export function createWorker(options: WorkerOptions): WorkerService {
       await Promise.all([recovery, retaking, budgets, retries, jobs, sessions].map((service) => service.start()));
     },
     async stop() {
-      const claiming = [recovery, retaking, budgets, retries, jobs, sessions].map((service) => service.stop());
+      // A job may wait for a slow forge meanwhile: no session loses time by that.
+      const jobsOver = jobs.stop();
+      const claiming = [recovery, retaking, budgets, retries, sessions].map((service) => service.stop());
       await Promise.all([...claiming, ...subscriptions.map((subscription) => subscription.close())]);
       draining.abort();
       const grace = setTimeout(() => {
         for (const held of running) held.controller.abort(new WorkerDraining());
       }, options.drainMs ?? 0);
-      await Promise.all([...running].map((held) => held.settled));
+      await Promise.all([jobsOver, ...[...running].map((held) => held.settled)]);
       clearTimeout(grace);
       clearInterval(renewal);
     },

@@ -1,16 +1,19 @@
 import { execFileSync } from "node:child_process";
-import { randomBytes, randomUUID } from "node:crypto";
+import { generateKeyPairSync, randomBytes, randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createFileQuestions } from "../../src/api/operations/sessions/file-questions.ts";
+import { UnavailableError } from "../../src/domain/errors/errors.ts";
 import { createMask } from "../../src/domain/masking/mask.ts";
 import { createLogger } from "../../src/observability.ts";
 import { tarEnd, tarHeader, tarPadding } from "../../src/store/organization-data/tar.ts";
 import { createSecret } from "../../src/store/secrets/secrets.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
+import { fileRequestChannel } from "../../src/store/sessions/file-requests.ts";
 import { saveCheckpoint } from "../../src/store/checkpoints/checkpoints.ts";
 import { finishSession } from "../../src/store/queue/claims.ts";
 import { saveWorkspaceWorker } from "../../src/store/queue/progress.ts";
@@ -292,6 +295,22 @@ describe("a file's text", () => {
     expect(body.text).toBe("é".repeat(2 ** 19 - 400_000));
   });
 
+  test.each([
+    ["a token", 20, `ghp_${"Ab1".repeat(12)}`],
+    [
+      "a key",
+      300,
+      generateKeyPairSync("rsa", { modulusLength: 2048 })
+        .privateKey.export({ type: "pkcs1", format: "pem" })
+        .toString(),
+    ],
+  ])("that is cut within %s has nothing of it", async (_what, bytes, secret) => {
+    const before = `${"x ".repeat((2 ** 20 - bytes - 2) / 2)}.\n`;
+    const id = await sessionOf({ head: commit(tree([["100644", "f", blob(`${before}${secret}\nmore`)]])) });
+    const { body } = await read(id, "shop/f", `&offset=${before.length - 2}`);
+    expect(body).toMatchObject({ complete: false, nextOffset: null, text: ".\n" });
+  });
+
   test("never has a secret, nor what looks like one, not even in parts of it", async () => {
     const token = `ghp_${"Ab1".repeat(12)}`;
     const text = `one ${secretValue}\ntwo ${serverSecret}\nthree ${token}\n${Buffer.from(secretValue).toString("base64")}\n`;
@@ -447,4 +466,84 @@ test("a worker that is not there is said, and nothing is left of what was asked"
   }
   const { rows } = await api.database.pool.query("select count(*)::integer as count from file_request");
   expect(rows).toEqual([{ count: 0 }]);
+});
+
+describe("many questions at once", () => {
+  test("of one organization leave places for others on an API node, also if they come before one of them is written", async () => {
+    const id = await sessionOf({ head: commit(tree([["100644", "f", blob("x")]])) });
+    await api.database.pool.query("update worker_node set id = 'silent' where id = $1", [worker]);
+    const questions = await createFileQuestions(api.database);
+    try {
+      const session = { id, organizationId: api.organizationId };
+      const asked = Array.from({ length: 100 }, () =>
+        questions.ask(session, { kind: "list", path: "", limit: 1, cursor: null }).catch((error: unknown) => error),
+      );
+      const refused = await Promise.race(asked);
+      expect(refused).toEqual(new UnavailableError("too many files are being looked at: try again", 1));
+      await expect.poll(countRequests).toBe(24);
+      await questions.close();
+      await Promise.all(asked);
+      expect(await countRequests()).toBe(0);
+    } finally {
+      await questions.close();
+      await api.database.pool.query("delete from worker_node where id = 'silent'");
+      await reportThere();
+    }
+  });
+
+  test("of one organization leave places for others on a worker, however many notifications come at once", async () => {
+    const ids = [await sessionOf({}), await sessionOf({})] as const;
+    const other = randomUUID();
+    const { rows } = await api.database.pool.query<{ id: string }>(
+      "insert into organization (id, name) values ($1, 'Another') returning id",
+      [other],
+    );
+    expect(rows).toHaveLength(1);
+    await api.database.pool.query("update session set organization_id = $2 where id = $1", [ids[1], other]);
+    const looking: string[] = [];
+    let goOn = (): void => undefined;
+    const slow = new Promise<void>((resolve) => (goOn = resolve));
+    const busy = createFileAnswers({
+      database: api.database,
+      vault,
+      objects: null,
+      logger: createLogger("silent"),
+      workerId: "busy",
+      folders: createSessionFolders(data),
+      mirrors: createMirrors({ dataDirectory: data, allowLocalRepositories: false }),
+      mask: createMask([]),
+      async forgesOf(organizationId) {
+        looking.push(organizationId);
+        await slow;
+        return { secrets: () => [] };
+      },
+    });
+    const ask = (session: string) =>
+      api.database.pool.query(
+        `insert into file_request (id, session_id, worker, question)
+         values ($1, $2, 'busy', '{"kind": "list", "path": "", "limit": 1, "cursor": null}')`,
+        [randomUUID(), session],
+      );
+    await busy.start();
+    try {
+      for (let count = 0; count < 12; count += 1) await ask(ids[0]);
+      await ask(ids[1]);
+      for (let count = 0; count < 12; count += 1) api.database.notify(fileRequestChannel, "busy");
+      await expect.poll(() => looking.includes(other)).toBe(true);
+      expect(looking.filter((id) => id === api.organizationId)).toHaveLength(4);
+      goOn();
+      await expect.poll(() => looking.length).toBe(13);
+    } finally {
+      goOn();
+      await busy.stop();
+      await api.database.pool.query("delete from file_request");
+    }
+  });
+
+  async function countRequests(): Promise<number> {
+    const { rows } = await api.database.pool.query<{ count: number }>(
+      "select count(*)::integer as count from file_request",
+    );
+    return rows[0]?.count ?? 0;
+  }
 });

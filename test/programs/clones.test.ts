@@ -388,7 +388,7 @@ describe.each(shells)("submodules in %s", (shell) => {
   test("are brought to the commits that others recorded, but for those in which something was done, and nothing is lost", async () => {
     const repository = await createRepository(folder.path);
     const awkward = "cut [off]* here";
-    const paths = ["lib", "dirty", "ahead", awkward, "new"];
+    const paths = ["lib", "dirty", "ahead", awkward, "dangling", "file/within", "new", "-rf"];
     const [first, second] = await addSubmodules(repository, ...paths.slice(0, 4));
     // As the worker makes them, each beside the file that says what it is.
     const from = join(folder.path, "renewed");
@@ -406,6 +406,7 @@ describe.each(shells)("submodules in %s", (shell) => {
     }
     for (const path of paths) await repository.git("update-index", "--add", "--cacheinfo", `160000,${second},${path}`);
     await repository.git("update-index", "--skip-worktree", "--", "lib");
+    await repository.run("ln -s nowhere dangling; echo one > file");
     await repository.run(
       `cd lib; git checkout -q -b own; echo own > own; git add own; git commit -qm own; git checkout -q --detach ${first}; printf 'ignored\\ninner\\n' > .git/info/exclude; echo kept > ignored; touch .git/index.lock`,
     );
@@ -419,20 +420,20 @@ describe.each(shells)("submodules in %s", (shell) => {
       });
     for (let times = 0; times < 2; times += 1) {
       const end = await renew();
-      expect([end.code, end.stdout.toString()]).toEqual([0, "0\n3\n4\n6\n"]);
-      expect(await repository.run(`cat lib/l lib/inner/l '${awkward}/l' new/l lib/ignored dirty/l ahead/l`)).toBe(
-        ["2", "2", "2", "2", "kept", "changed", "1"].join("\n"),
-      );
+      expect([end.code, end.stdout.toString()]).toEqual([0, "0\n3\n6\n7\n9\n"]);
+      expect(
+        await repository.run(`cat lib/l lib/inner/l '${awkward}/l' new/l ./-rf/l lib/ignored dirty/l ahead/l`),
+      ).toBe(["2", "2", "2", "2", "2", "kept", "changed", "1"].join("\n"));
       expect(await repository.run("cd lib; git rev-parse HEAD; git show own:own; git config remote.origin.url")).toBe(
         [second, "own", "https://new.example/library"].join("\n"),
       );
-      for (const path of ["lib/inner", awkward, "new"])
+      for (const path of ["lib/inner", awkward, "new", "-rf"])
         expect(await repository.git("-C", path, "status", "--porcelain")).toBe("");
     }
     expect(await repository.git("ls-files", "-t", "lib")).toBe("H lib");
     // What is recorded by then is another commit: nothing is done.
     await repository.git("update-index", "--cacheinfo", `160000,${first},new`);
-    expect((await renew()).stdout.toString()).toBe("0\n3\n6\n");
+    expect((await renew()).stdout.toString()).toBe("0\n3\n7\n9\n");
   });
 });
 

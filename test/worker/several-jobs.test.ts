@@ -1,10 +1,11 @@
+import { once } from "node:events";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createLogger } from "../../src/observability.ts";
 import { claimJob, createJobs } from "../../src/store/automations/jobs.ts";
 import { createWorker } from "../../src/worker/worker.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
-import { addAutomation, addOrganization } from "../store/fixtures.ts";
+import { addAutomation, addOrganization, addSession } from "../store/fixtures.ts";
 import { waitFor } from "../wait-for.ts";
 
 let testDatabase: TestDatabase;
@@ -85,4 +86,46 @@ test("an organization whose pending jobs are all held by others, or unwanted, is
   });
   for (const without of [free, other]) expect(await claimed([without])).toBe(held);
   expect(await claimed([busy, other])).toBeUndefined();
+});
+
+test("a job that waits for a slow forge when the worker stops takes no time from the sessions that run", async () => {
+  const { database } = testDatabase;
+  const organizationId = await addOrganization(database);
+  const answered = Promise.withResolvers<void>();
+  const under = { job: false, session: false };
+  let isDrained = false;
+  const worker = createWorker({
+    database,
+    logger: createLogger("silent"),
+    metrics: createMetrics(),
+    id: "stopping",
+    concurrency: 1,
+    leaseMs: 60_000,
+    drainMs: 60_000,
+    maxRunningPerOrganization: 1,
+    async runSession(_session, { draining }) {
+      under.session = true;
+      if (!draining.aborted) await once(draining, "abort");
+      isDrained = true;
+    },
+    async runJob() {
+      under.job = true;
+      await answered.promise;
+    },
+  });
+  await worker.start();
+  let isStopped = false;
+  let stopped: Promise<void> = Promise.resolve();
+  try {
+    await addSession(database, organizationId);
+    await trigger(organizationId, await addAutomation(database, organizationId, "slow"), 1);
+    await waitFor(() => under.job && under.session, "both are under way");
+    stopped = worker.stop().then(() => void (isStopped = true));
+    await waitFor(() => isDrained, "the session is asked to end");
+    expect(isStopped).toBe(false);
+  } finally {
+    answered.resolve();
+    await stopped;
+    await worker.stop();
+  }
 });

@@ -48,20 +48,26 @@ export async function askForFiles(
 /** What a worker was asked. */
 export interface FileRequest {
   readonly id: string;
+  readonly organizationId: string;
   readonly sessionId: string;
   readonly question: FileQuestion;
 }
 
-/** Takes what a worker was asked and has not taken yet, oldest first. */
-export async function takeFileRequests(database: Database, worker: string, most: number): Promise<FileRequest[]> {
+/** Takes what a worker was asked and has not taken yet, oldest first, without that of busy organizations. */
+export async function takeFileRequests(
+  database: Database,
+  worker: string,
+  { most, busy }: { readonly most: number; readonly busy: readonly string[] },
+): Promise<FileRequest[]> {
   const { rows } = await database.pool.query<FileRequest>(
     `with next as (
-       select id from file_request
-       where worker = $1 and claimed_at is null and asked_at > now() - interval '${waitedFor}'
-       order by asked_at limit $2 for update skip locked)
+       select file_request.id, organization_id from file_request join session on session.id = session_id
+       where file_request.worker = $1 and file_request.claimed_at is null and asked_at > now() - interval '${waitedFor}'
+         and organization_id <> all($3::uuid[])
+       order by asked_at limit $2 for update of file_request skip locked)
      update file_request set claimed_at = now() from next where file_request.id = next.id
-     returning file_request.id, session_id as "sessionId", question`,
-    [worker, most],
+     returning file_request.id, organization_id as "organizationId", session_id as "sessionId", question`,
+    [worker, most, busy],
   );
   return rows;
 }

@@ -19,7 +19,8 @@ is_untouched() {
   [ ! -f "$1/.git/offstage-renewing" ] || return 0
   [ -n "$(as_made "$1")" ] && [ -z "$(git -C "$1" status --porcelain --untracked-files=normal --ignore-submodules=none 2>&1)" ]
 }
-is_empty() { [ ! -e "$1" ] || { [ -d "$1" ] && [ ! -L "$1" ] && [ -z "$(ls -A "$1")" ]; }; }
+# Whether a folder is there without anything in it. It is made, unless something else is in its place.
+is_empty() { mkdir -p -- "$1" 2> /dev/null && { [ -d "$1" ] && [ ! -L "$1" ] && [ -z "$(ls -A "$1")" ]; }; }
 # Copies a repository's files without its own folder; its submodules are empty folders there.
 copy_files() {
   for entry in "$1"/* "$1"/.[!.]* "$1"/..?*; do
@@ -61,12 +62,13 @@ while number=$((number + 1)) && [ -d "$OFFSTAGE_RENEWED/$number" ]; do
   sha="$(cat "$from-sha")"
   whole "$from-path"
   path="$text"
+  # Programs would take such a name for options.
+  case "$path" in -*) path="./$path" ;; esac
   case "$left" in *" ${within:-none} "*) left="$left$number "; continue ;; esac
   if [ ! -d "$from/.git" ]; then left="$left$number "; continue; fi
   # What is recorded in the clone may be another commit by now.
   if [ -z "$within" ] && [ "$(git rev-parse --verify --quiet ":$path")" != "$sha" ]; then left="$left$number "; continue; fi
   if is_empty "$path"; then
-    mkdir -p -- "$path"
     cp -RPf "$from/." "$path/"
     git -C "$path" update-index -q --refresh > /dev/null 2>&1 || true
   elif is_untouched "$path"; then

@@ -20,7 +20,7 @@ import { archivedFile, archivedFolder } from "./archived-files.ts";
 import { askableName, pageOfFolder, type FoundEntry } from "./folder-page.ts";
 import { hasCommit } from "../git/git.ts";
 import { contentOf, entriesOf, entryAt, sizesOf, type CommitOptions } from "./git-files.ts";
-import { isUnsearched, shownText } from "./shown-text.ts";
+import { isUnsearched, searchedBytes, shownText } from "./shown-text.ts";
 import { withSnapshot, type Snapshot, type SnapshotPlaces } from "./snapshot.ts";
 
 /** What looking at a session's files needs of the worker. */
@@ -125,7 +125,7 @@ async function readInGit(look: Look, { repository, commit, from }: Snapshot, pat
   if (entry.type !== "file" && entry.type !== "link") return problem("no file");
   const bytes = (await sizesOf(options, [entry.sha])).get(entry.sha);
   if (bytes === undefined) return problem("not kept");
-  const content = await contentOf(options, entry.sha, readableBytes);
+  const content = await contentOf(options, entry.sha, searchedBytes);
   return fileAnswer(look, question, from, { type: entry.type, bytes, content });
 }
 
@@ -167,7 +167,7 @@ async function readArchived(
   question: ReadQuestion,
   open: () => AsyncIterable<Buffer>,
 ): Promise<FileAnswer> {
-  const found = await archivedFile(open, question.path, readableBytes);
+  const found = await archivedFile(open, question.path, searchedBytes);
   if (found === null) return problem("missing");
   const { type, ...rest } = found;
   if (type !== "file" && type !== "link") return problem("no file");
@@ -204,10 +204,10 @@ async function fileAnswer(
   from: FilesFrom,
   { type, bytes, content }: { readonly type: "file" | "link"; readonly bytes: number; readonly content: Buffer },
 ): Promise<FileAnswer> {
-  const complete = bytes <= content.length;
+  const complete = bytes <= readableBytes;
   let whole: string | null;
   try {
-    whole = await shownText(content, complete, mask, signal);
+    whole = await shownText(content, mask, signal);
   } catch (error) {
     if (isUnsearched(error)) return problem("not read");
     throw error;

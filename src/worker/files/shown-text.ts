@@ -1,26 +1,26 @@
 import type { Mask } from "../../domain/masking/mask.ts";
+import { readableBytes } from "../../domain/sessions/workspace-file.ts";
 import { createContentScanner, NotReadError } from "../secret-scan/content-scanner.ts";
 import { textOf } from "./folder-page.ts";
 
 /** Most time that a search for what looks like a secret takes, in ms. */
 const searchMs = 5_000;
+/** Bytes of a file that are read: those that are shown, and some behind them, so that what looks like a secret is known across the cut. */
+export const searchedBytes = readableBytes + 64 * 1024;
 /** Longest character of UTF-8, in bytes. */
 const longestCharacter = 4;
 
 /**
  * The text of a file as others may see it: without secrets that are known, and without what looks like one, as a session's diff hides it.
- * @param complete whether this is the whole file; of one that was cut, what may go on behind the cut is left out
+ * @param content the file's first `searchedBytes`, of which at most `readableBytes` are shown; what may go on behind that cut is left out
  * @returns null if it is no text
  * @throws NotReadError if it could not be searched
  */
-export async function shownText(
-  content: Buffer,
-  complete: boolean,
-  mask: Mask,
-  signal: AbortSignal,
-): Promise<string | null> {
-  if (content.includes(0)) return null;
-  const text = complete ? textOf(content) : beginningOf(content);
+export async function shownText(content: Buffer, mask: Mask, signal: AbortSignal): Promise<string | null> {
+  const complete = content.length <= readableBytes;
+  const shown = content.subarray(0, readableBytes);
+  if (shown.includes(0)) return null;
+  const text = complete ? textOf(shown) : beginningOf(shown);
   if (text === null) return null;
   const scanner = createContentScanner([], signal, searchMs);
   try {

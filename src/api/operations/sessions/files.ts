@@ -73,7 +73,7 @@ export function addFileOperations(
   ): Promise<Exclude<FileAnswer, { problem: unknown }>> {
     const session = await requireSession(database, organizationOf(request), idOf(request, "session"));
     if (question.kind === "read" && question.path === "") throw new InvalidInputError("path must name a file");
-    const answer = await questions.ask(session.id, question);
+    const answer = await questions.ask(session, question);
     if (!("problem" in answer)) return answer;
     throw errorOf(answer.problem, question.path);
   }
