@@ -302,15 +302,15 @@ test.each([{ name: "gone with a key" }, { name: "gone with an admin", admin: { n
   async (body) => {
     const key = body.name.replaceAll(" ", "-");
     const make = () => api.post("/organization/create", body, { headers: under(key) });
-    const { id } = (await make()).body.organization as { readonly id: string };
-    await api.post(`/organization/${id}/erase`, { name: body.name });
+    const organization = (await make()).body.organization as { readonly id: string };
+    await api.post(`/organization/${organization.id}/erase`, { name: body.name });
     await dies(key);
     expect((await make()).status).toBe(409);
     await dies(key);
-    expect(await finishErasure(api.database, id, new AbortController().signal)).toBe(true);
+    expect(await finishErasure(api.database, organization.id, new AbortController().signal)).toBe(true);
     const refused = await make();
     expect([refused.status, refused.body.error]).toEqual([409, expect.stringContaining("is erased")]);
-    expect(await countOf(`organization where id = '${id}'`)).toBe(0);
+    expect(await countOf(`organization where id = '${organization.id}'`)).toBe(0);
     expect((await api.post("/organization/create", body, { headers: under(`${key}-anew`) })).status).toBe(200);
   },
 );
