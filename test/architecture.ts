@@ -194,7 +194,7 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     git: [],
   },
   store: {
-    requests: ["people", "secrets", "cursor.ts", "prune.ts"],
+    requests: ["secrets", "cursor.ts", "prune.ts"],
     notices: ["sessions", "secrets", "cursor.ts", "prune.ts", "telling-outcome.ts"],
     "organization-data": ["people", "queue", "sessions", "secrets", "one-row.ts", "prune.ts"],
     oauth: ["people", "cursor.ts"],
