@@ -18,8 +18,8 @@ export default defineConfig({
   test: {
     // The provider of the sign-in tests says at length that it is set up for tests.
     onConsoleLog: (log) => !log.includes("oidc-provider"),
-    // Real databases, browsers and harnesses run in these suites, and each waits now and then: two cores carry three.
-    maxWorkers: 3,
+    // Real databases, browsers and harnesses run in these suites, and each waits more than a third of its time: two cores carry four.
+    maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
     // For what hangs: no test says by its time how fast a machine is.
     testTimeout: 600_000,
