@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { exit } from "node:process";
 import type { FailedTest } from "./count-reporter.ts";
 
-/** More than that is a broken change, and not a race that one run in many loses. */
+/** More files than that are a broken change, and not a race that one run in many loses. All tests of a file may fail by one race. */
 const mostAgain = 3;
 
 /**
@@ -17,8 +17,8 @@ async function again(listOf: string): Promise<number> {
   // A run that did not come to its end has no list.
   if (text === "") return 1;
   const failed = JSON.parse(text) as readonly FailedTest[];
-  if (failed.length === 0 || failed.length > mostAgain || failed.some(({ test }) => test === null)) return 1;
   const files = [...new Set(failed.map(({ file }) => file))];
+  if (files.length === 0 || files.length > mostAgain || failed.some(({ test }) => test === null)) return 1;
   console.log(`\n${failed.length} failed. Once more, alone: ${files.join(", ")}\n`);
   const codes = new Map<string, number>();
   for (const file of files) codes.set(file, await run(["node_modules/vitest/vitest.mjs", "run", file]));

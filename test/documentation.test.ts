@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -70,6 +71,15 @@ describe("every page", async () => {
     );
     const paths = [...named, ...linked];
     expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+
+  it.each(pages)("%s has no command that a shell can't read", async (page) => {
+    const text = await readFile(join(root, page), "utf8");
+    const blocks = [...text.matchAll(/```sh\n(.*?)```/gsu)].map(([, block]) => block ?? "");
+    const complaints = blocks.map((block) => spawnSync("bash", ["-n", "-c", block], { encoding: "utf8" }).stderr);
+    expect(complaints.filter((complaint) => complaint !== "")).toEqual([]);
+    // A line that was wrapped goes on with the next one's first word, not with an escaped space.
+    expect(blocks.filter((block) => /\\ +-/u.test(block))).toEqual([]);
   });
 
   it("is in the README's table", async () => {

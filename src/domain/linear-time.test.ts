@@ -497,6 +497,7 @@ const calls: Readonly<Record<string, Call>> = {
     withArguments(given, 80)(exported, text);
     withArguments(given, text.length - 1)(exported, text);
   },
+  "workspace-file.isName": first,
   "user.roleFor": (exported, text) => {
     const identity = { issuer: text, subject: text, name: text, email: text, login: text, organizations: [text] };
     const policy = { admins: ["a@b"], domains: ["b.example"], githubOrganizations: ["c"], defaultRole: "member" };

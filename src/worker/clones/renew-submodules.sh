@@ -28,7 +28,7 @@ copy_files() {
     name="${entry##*/}"
     [ "$name" != .git ] || continue
     # Something that git ignores is in the way.
-    cp -RPf "$entry" "$2/" 2> /dev/null || { rm -rf -- "$2/$name" && cp -RPf "$entry" "$2/"; }
+    cp -RPf "$entry" "$2/" 2> /dev/null || { rm -rf -- "${2:?}/$name" && cp -RPf "$entry" "$2/"; }
   done
 }
 renew() {
@@ -44,7 +44,7 @@ renew() {
   # Nothing was done in submodules of it either, so those that are gone can go.
   cp -f "$new/index" "$HOME/index"
   git -C "$2" ls-files --stage | sed -n '/^160000 /s/^[^	]*	//p' | while IFS= read -r inner; do
-    case "$(GIT_INDEX_FILE="$HOME/index" git -C "$2" ls-files --stage -- "$inner")" in "160000 "*) ;; *) rm -rf -- "$2/$inner" ;; esac
+    case "$(GIT_INDEX_FILE="$HOME/index" git -C "$2" ls-files --stage -- "$inner")" in "160000 "*) ;; *) rm -rf -- "${2:?}/$inner" ;; esac
   done
   copy_files "$1" "$2"
   cp -f "$HOME/index" "$old/index"
