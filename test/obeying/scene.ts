@@ -112,6 +112,9 @@ export async function startScene(sealed: boolean, variables: Record<string, stri
   };
 }
 
+/** For the neighbour that hangs, in ms. Another harness uses half a minute of processor time until its first command, twice at once here. */
+const neighbourLimitMs = 900_000;
+
 /** A session that made files and now waits, with a secret in the environment of all its processes. */
 async function settleNeighbour(
   world: World,
@@ -130,13 +133,17 @@ async function settleNeighbour(
     prompt: `Please run \`echo ${content} > made.txt; cp made.txt $HOME/made.txt; echo "${waiting}"\` and ${waits.join(" and ")}`,
     repositories: [url],
   });
-  await waitFor(async () => {
-    const { status, failure } = await client.session.get(id);
-    if (["failed", "completed", "cancelled"].includes(status)) {
-      throw new DidNotRunError(`did not run: the other session is ${status}: ${failure?.reason ?? ""}`);
-    }
-    return world.model.requests.some(({ conversation }) => conversation.toolResults.join("").includes(waiting));
-  }, "the neighbour made its files");
+  await waitFor(
+    async () => {
+      const { status, failure } = await client.session.get(id);
+      if (["failed", "completed", "cancelled"].includes(status)) {
+        throw new DidNotRunError(`did not run: the other session is ${status}: ${failure?.reason ?? ""}`);
+      }
+      return world.model.requests.some(({ conversation }) => conversation.toolResults.join("").includes(waiting));
+    },
+    "the neighbour made its files",
+    neighbourLimitMs,
+  );
   const folder = `${world.data}/sessions/${id}`;
   return {
     sessionId: id,
