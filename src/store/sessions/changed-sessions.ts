@@ -1,5 +1,5 @@
 import type { Database } from "../../database/database.ts";
-import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } from "./session-record.ts";
+import { sessionColumns, type SessionRecord } from "./session-record.ts";
 
 /** Channel on which those who watch lists learn that a session was deleted: `<organization> <session>`. */
 export const listedChannel = "offstage_listed";
@@ -13,13 +13,13 @@ export async function readSessions(
   organizationIds: readonly string[],
   ids: readonly string[],
 ): Promise<SessionRecord[]> {
-  const { rows } = await database.pool.query<SessionRow>({
+  const { rows } = await database.pool.query<SessionRecord>({
     name: "read_sessions",
     text: `select ${sessionColumns} from session where session.id = any($1::uuid[]) and session.organization_id = any($2::uuid[])
            order by session.updated_at, session.id`,
     values: [ids, organizationIds],
   });
-  return rows.map(toSessionRecord);
+  return rows;
 }
 
 /** Ids of the organizations' sessions that run or wait, and of those that are queued. */

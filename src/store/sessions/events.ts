@@ -1,14 +1,9 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import { storableJson } from "../../domain/fields/text.ts";
 import type { EventPage, NewEvent, SessionEvent } from "../../domain/sessions/event.ts";
+import { isoTime } from "../cursor.ts";
 
-interface EventRow {
-  seq: string;
-  type: SessionEvent["type"];
-  data: SessionEvent["data"];
-  created_at: Date;
-  all_found: string;
-}
+type EventRow = SessionEvent & { readonly allFound: number };
 
 /**
  * Limit in bytes of one page of events; only a first event may be larger. A page is read, serialized and sent as one
@@ -37,15 +32,15 @@ export async function listEvents(
              order by seq limit $4),
            counted as (
              select *, sum(bytes) over (order by seq) - bytes as before, count(*) over () as all_found from found)
-           select seq, type, created_at, all_found,
+           select seq::float8 as seq, type, ${isoTime("created_at")} as "createdAt", all_found::float8 as "allFound",
              case when type in ('session.status', 'step.failed') and data ? 'failure'
                then jsonb_set(data, '{failure}', with_remedy(data -> 'failure')) else data end as data
-           from counted where before < $5 order by seq`,
+           from counted where before < $5 order by counted.seq`,
     values: [sessionId, organizationId, after, limit + 1, pageBytes],
   });
   if (rows.length === 0 && !(await sessionExists(database, organizationId, sessionId))) return null;
-  const events = rows.slice(0, limit).map(toEvent);
-  const isMore = Number(rows[0]?.all_found ?? 0) > events.length;
+  const events = rows.slice(0, limit).map(({ allFound: _, ...event }) => event as SessionEvent);
+  const isMore = (rows[0]?.allFound ?? 0) > events.length;
   return { events, nextCursor: isMore ? String(events.at(-1)?.seq) : null };
 }
 
@@ -55,15 +50,6 @@ async function sessionExists(database: Database, organizationId: string, id: str
     organizationId,
   ]);
   return rowCount === 1;
-}
-
-function toEvent(row: EventRow): SessionEvent {
-  return {
-    seq: Number(row.seq),
-    type: row.type,
-    data: row.data,
-    createdAt: row.created_at.toISOString(),
-  } as SessionEvent;
 }
 
 /**

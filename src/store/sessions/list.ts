@@ -1,10 +1,10 @@
 import type { Database } from "../../database/database.ts";
 import type { Page } from "../../domain/fields/list.ts";
 import type { SessionStatus } from "../../domain/sessions/status.ts";
-import { cursorOf, pageOf, readCursor, timeOfCursor } from "../cursor.ts";
+import { cursorOf, pageOf, readCursor, timeOfCursor, withoutCursor, type WithCursor } from "../cursor.ts";
 import { needingAttention } from "./attention.ts";
 import { filtersOf, type Bind, type SessionFilter, type SessionListQuery } from "./conditions.ts";
-import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } from "./session-record.ts";
+import { sessionColumns, type SessionRecord } from "./session-record.ts";
 
 /**
  * A page of a list reads so many sessions at most. If other filters leave too few of them, the page is shorter than it may be, and the
@@ -52,7 +52,7 @@ export async function listSessions(
   const others = left.map(([, sqlOf]) => sqlOf("session", bind));
   // By the source's own columns: by those of the session, all that may be read would be sorted first (266 ms instead of 4 for a
   // label that 60,000 of 6 million sessions have).
-  const { rows } = await database.pool.query<SessionRow & { cursor_time: string }>(
+  const { rows } = await database.pool.query<WithCursor<SessionRecord>>(
     `with page as (
        select session.id from (
          select session.*, ${createdAt} as source_created_at, ${id} as source_id ${inOrder} limit ${scannedAtMost}) as session
@@ -62,7 +62,7 @@ export async function listSessions(
      order by session.created_at desc, session.id desc`,
     values,
   );
-  const page = pageOf(rows, query.limit, toSessionRecord);
+  const page = pageOf(rows, query.limit, withoutCursor);
   if (page.nextCursor !== null || others.length === 0) return page;
   const last = await database.pool.query<{ id: string; at: string }>(
     `select ${id} as id, ${timeOfCursor(createdAt)} as at ${inOrder} offset ${scannedAtMost - 1} limit 1`,

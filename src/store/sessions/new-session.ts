@@ -2,7 +2,7 @@ import type { Database, Queryable } from "../../database/database.ts";
 import type { NewEvent } from "../../domain/sessions/event.ts";
 import type { NewSession } from "../../domain/sessions/new-session.ts";
 import type { Session } from "../../domain/sessions/session.ts";
-import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } from "./session-record.ts";
+import { sessionColumns, type SessionRecord } from "./session-record.ts";
 import { requireSession } from "./sessions.ts";
 import { notifyChange } from "./transition.ts";
 import { one } from "../one-row.ts";
@@ -142,9 +142,9 @@ async function sessionOfJob(
   organizationId: string,
   { jobId, jobPart }: Pick<NewSession, "jobId" | "jobPart">,
 ): Promise<SessionRecord> {
-  const { rows } = await database.pool.query<SessionRow>(
+  const { rows } = await database.pool.query<SessionRecord>(
     `select ${sessionColumns} from session where job_id = $1 and job_part = $3 and session.organization_id = $2`,
     [jobId, organizationId, jobPart],
   );
-  return toSessionRecord(one(rows, "the session of job", jobId ?? ""));
+  return one(rows, "the session of job", jobId ?? "");
 }

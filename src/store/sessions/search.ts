@@ -2,7 +2,7 @@ import type { Database } from "../../database/database.ts";
 import type { Page } from "../../domain/fields/list.ts";
 import { storable } from "../../domain/fields/text.ts";
 import { isUuid } from "../../domain/fields/uuid.ts";
-import { cursorColumn, cursorOf, pageOf } from "../cursor.ts";
+import { cursorColumn, cursorOf, pageOf, withoutCursor, type WithCursor } from "../cursor.ts";
 import { conditionsOf, isFiltered, type SessionListQuery } from "./conditions.ts";
 import {
   searchTermsOf,
@@ -14,7 +14,7 @@ import {
   type SearchTerms,
   type Span,
 } from "./search-index.ts";
-import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } from "./session-record.ts";
+import { sessionColumns, type SessionRecord } from "./session-record.ts";
 
 /**
  * A search first scans the newest sessions of the list, which is enough if the words are frequent. Then it queries
@@ -69,12 +69,12 @@ export async function searchSessions(
   const ids = [...(await findIds(database, { organizationId, q, words, query, needed: query.limit + 1 })), ...idIn(q)];
   if (ids.length === 0) return { items: [], nextCursor: null };
   const { conditions, values, bind } = conditionsOf(organizationId, query);
-  const { rows } = await database.pool.query<SessionRow & { cursor_time: string }>(
+  const { rows } = await database.pool.query<WithCursor<SessionRecord>>(
     `select ${sessionColumns}, ${cursorColumn("session")} from session
      where session.id = any(${bind(ids)}::uuid[]) and ${conditions} ${newestFirst}`,
     values,
   );
-  return pageOf(rows, query.limit, toSessionRecord);
+  return pageOf(rows, query.limit, withoutCursor);
 }
 
 /** The words of a search, which the database folds as it folds those of sessions. */

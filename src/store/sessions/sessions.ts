@@ -5,7 +5,7 @@ import { isFinal } from "../../domain/sessions/status.ts";
 import { resumeConversations } from "../conversations/resume.ts";
 import { appendEvents } from "./events.ts";
 import { countWithWords } from "./search.ts";
-import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } from "./session-record.ts";
+import { sessionColumns, type SessionRecord } from "./session-record.ts";
 import { lockSession, moveSession, notifyChange, retryNow } from "./transition.ts";
 
 export type { SessionRecord } from "./session-record.ts";
@@ -26,12 +26,12 @@ export async function getSession(
   organizationId: string,
   id: string,
 ): Promise<SessionRecord | null> {
-  const { rows } = await database.pool.query<SessionRow>({
+  const { rows } = await database.pool.query<SessionRecord>({
     name: "get_session",
     text: `select ${sessionColumns} from session where session.id = $1 and session.organization_id = $2`,
     values: [id, organizationId],
   });
-  return rows[0] === undefined ? null : toSessionRecord(rows[0]);
+  return rows[0] ?? null;
 }
 
 /** A numbered page of sessions with the total count, for the older `/task` endpoints. */
@@ -45,12 +45,12 @@ export async function pageSessions(
     q === undefined
       ? await countAll(database, organizationId, { limit, skip })
       : await countWithWords(database, organizationId, { q, limit, skip });
-  const { rows } = await database.pool.query<SessionRow>(
+  const { rows } = await database.pool.query<SessionRecord>(
     `select ${sessionColumns} from session where session.id = any($1::uuid[])
      order by session.created_at desc, session.id desc`,
     [ids],
   );
-  return { items: rows.map(toSessionRecord), totalCount: count };
+  return { items: rows, totalCount: count };
 }
 
 async function countAll(
