@@ -84,7 +84,7 @@ test("a user who may not connect a forge is shown who may, and one who may not s
   await forge.filter({ hasText: "An admin connects it in the settings." }).waitFor();
   expect(await forge.getByRole("link").count()).toBe(0);
   const viewer = await as("viewer");
-  await viewer.getByText("Sessions show here once somebody starts one.").waitFor();
+  await viewer.getByText("Sessions show here once one is started.").waitFor();
   expect(await guide(viewer).count()).toBe(0);
 });
 

@@ -151,15 +151,15 @@ test("name, note, own branch and limit are saved, and refused at their fields", 
   expect(await general.getByLabel("Own branch").getAttribute("aria-invalid")).toBe("true");
   await general.getByLabel("Own branch").fill("develop");
   // A text that is no number is not sent as if no limit were wanted.
-  await general.getByLabel("Sessions at once").pressSequentially("2e");
+  await general.getByLabel("Concurrent sessions").pressSequentially("2e");
   await general.getByRole("button", { name: "Save" }).press("Enter");
-  await general.getByLabel("Sessions at once").and(page.locator(":focus")).waitFor();
+  await general.getByLabel("Concurrent sessions").and(page.locator(":focus")).waitFor();
   expect(await general.getByText("Saved").count()).toBe(0);
-  await general.getByLabel("Sessions at once").fill("0");
+  await general.getByLabel("Concurrent sessions").fill("0");
   await general.getByRole("button", { name: "Save" }).click();
   await general.getByRole("alert").getByText("maxRunningSessions must be at least 1").waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);
-  await general.getByLabel("Sessions at once").fill("2");
+  await general.getByLabel("Concurrent sessions").fill("2");
   await general.getByLabel("Name").fill("The shop");
   await general.getByLabel("Note").fill("Asks the shop’s people first");
   await general.getByRole("button", { name: "Save" }).click();
@@ -171,8 +171,8 @@ test("name, note, own branch and limit are saved, and refused at their fields", 
   );
 
   await page.reload();
-  expect(await general.getByLabel("Sessions at once").inputValue()).toBe("2");
-  for (const label of ["Sessions at once", "Own branch", "Note"]) await general.getByLabel(label).fill("");
+  expect(await general.getByLabel("Concurrent sessions").inputValue()).toBe("2");
+  for (const label of ["Concurrent sessions", "Own branch", "Note"]) await general.getByLabel(label).fill("");
   await general.getByRole("button", { name: "Save" }).click();
   await general.getByText("Saved", { exact: true }).waitFor();
   expect(await site.call(`/repository/${made.id}/limits`)).toEqual({ maxRunningSessions: null });

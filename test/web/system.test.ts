@@ -163,8 +163,8 @@ test("without any worker the page says how one comes, and a server that does not
 
 test("before the first sign-in, the page of people says how they come, and a failed one that it failed", async () => {
   const page = await opened("/people");
-  await page.getByText("Nobody has signed in by an identity provider yet").waitFor();
-  await page.getByText("Everybody who signed in to the organization default, or was invited.").waitFor();
+  await page.getByText("No one has signed in by an identity provider yet").waitFor();
+  await page.getByText("People who signed in to the organization default or were invited.").waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);
   await page.route("**/user/list*", (route) => route.fulfill({ status: 400, json: { error: "it failed" } }));
   await page.reload();
@@ -172,7 +172,7 @@ test("before the first sign-in, the page of people says how they come, and a fai
   expect(await accessibilityProblems(page)).toEqual([]);
   await page.unroute("**/user/list*");
   await page.getByRole("button", { name: "Try again" }).click();
-  await page.getByText("Nobody has signed in by an identity provider yet").waitFor();
+  await page.getByText("No one has signed in by an identity provider yet").waitFor();
 });
 
 const personOf = (page: Page, name: string): Locator =>
@@ -252,7 +252,7 @@ test("a person is disabled, let in again, and removed, each by the keyboard and 
 test("an admin invites a person, who signs in by the link as themselves, and gets another one when it is used", async () => {
   const page = await opened("/people");
   await page.getByRole("button", { name: "Invite" }).click();
-  const form = page.getByRole("dialog", { name: "Invite somebody" });
+  const form = page.getByRole("dialog", { name: "Invite a person" });
   await form.getByRole("button", { name: "Make a link" }).click();
   await form.getByRole("alert").getByText("name must not be empty").waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);

@@ -13,7 +13,7 @@ export const english = {
     user: (id: string) => `user ${id}`,
     browser: "a browser signed in by a link",
     command: "the server, or a command on it",
-    nobody: "nobody known",
+    nobody: "unknown",
   },
 };
 /** See `english`. */

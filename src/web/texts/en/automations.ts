@@ -149,7 +149,7 @@ export const english = {
     replaceSecretAbout: "The present one counts for another day.",
     replaceAddress: "Replace the address",
     replaceAddressQuestion: "Replace the address?",
-    replaceAddressAbout: "The present one leads nowhere at once.",
+    replaceAddressAbout: "The present address stops working immediately.",
     copyAddress: "its address",
     lastProblem: (problem: string) => `Last time: ${problem}`,
     next: "Next",
@@ -201,7 +201,7 @@ export const english = {
     examples: {
       key: "A key of the role “only trigger automations” is enough.",
       noHeader: "For senders that can’t set a header.",
-      notSigned: "Whoever knows the address may post.",
+      notSigned: "Anyone who knows the address may post.",
       secret: "With the trigger’s secret in SECRET.",
     },
     ownSecret:

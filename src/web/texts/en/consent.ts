@@ -4,7 +4,7 @@ export const english = {
   /** The program’s name stands between them. */
   question: { before: "Let", after: "act for you?" },
   loading: "Loading …",
-  unknown: "It calls itself so; nobody vouches for the name.",
+  unknown: "The program chose this name itself; it is not verified.",
   describedBy: "It is described by",
   toProgram: "The answer goes to a program on this machine",
   ifStarted: "Go on only if you have just started one that asks for this.",

@@ -7,7 +7,7 @@ export const english = {
   unknown: "Being looked at",
   key: {
     title: "A model’s key",
-    done: (model: string) => `Agents ask ${model} unless told otherwise.`,
+    done: (model: string) => `Agents use ${model} unless a session names another model.`,
     doneWithout: "An agent has what it needs.",
     remedy: "The server reads it from its environment when it starts.",
   },
@@ -39,7 +39,7 @@ export const english = {
     title: "Its pull request",
     later: "It is opened as soon as the session’s work is committed.",
     underWay: "The session is at work.",
-    waiting: "The session waits for somebody.",
+    waiting: "The session waits for a person.",
     nothing: "The session ended without a change. Ask it for one, or start another.",
     cancelled: "The session was cancelled. Start another.",
     opened: "Read it, comment on it, merge it:",

@@ -36,7 +36,7 @@ export const english = {
   empty: {
     title: "Nothing has been asked yet",
     text: "Say above what should be done. An agent does it in a sandbox of its own, and opens a pull request.",
-    reader: "Sessions show here once somebody starts one.",
+    reader: "Sessions show here once one is started.",
     filtered: "Nothing matches these filters.",
     searched: "No session has these words.",
   },

@@ -1,12 +1,12 @@
 /** Texts of what somebody is told of, and by which browsers. */
 export const english = {
   title: "Notices",
-  about: "What you are told of while you are elsewhere: by push to your browsers, and by mail to your address.",
-  nobody: "Sign in as yourself to be told of anything. A key that is nobody’s own has no notices.",
+  about: "What you get a notice of while you are elsewhere: by push to your browsers, and by mail to your address.",
+  nobody: "Sign in as yourself to get notices. A key that belongs to no person has none.",
   test: "Send me a test notice",
   testing: "Sending …",
   tested: (count: number) => (count === 1 ? "One notice is on its way." : `${count} notices are on their way.`),
-  choices: "What you are told of",
+  choices: "Notices",
   kind: "When",
   channels: { push: "Push", email: "Mail" },
   kinds: {

@@ -35,14 +35,14 @@ export const english = {
   makeVerb: "Create",
   linkFor: (admin: string, organization: string) => `Link for ${admin}, the admin of ${organization}`,
   linkAbout: (until: string) =>
-    `It signs one browser in as this person, once, until ${until}. Send it to nobody else. It is shown only now.`,
+    `It signs one browser in as this person, once, until ${until}. Send it only to them. It is shown only now.`,
   mailed: (address: string) => `It is mailed to ${address}, too.`,
   keyOf: (organization: string) => `Admin key of ${organization}`,
-  keyAbout: "Whoever has it may do everything in that organization. It is shown only now.",
+  keyAbout: "It allows everything in that organization. It is shown only now.",
   erase: "Erase",
   eraseTitle: (name: string) => `Erase ${name} for ever?`,
   eraseAbout:
-    "Its sessions, automations, settings, people and keys are removed for ever: everybody of it is signed out at once. What was pushed stays at the forges.",
+    "Its sessions, automations, settings, people and keys are removed for ever, and its people are signed out immediately. Pushed branches and pull requests stay at the forges.",
   confirm: "Its name",
   confirmHint: (name: string) => `Write ${name}, to confirm it.`,
   erasing: "Erasing …",

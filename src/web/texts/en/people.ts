@@ -2,7 +2,7 @@
 export const english = {
   title: "People",
   about: (organization: string) =>
-    `Everybody who signed in to the organization ${organization}, or was invited. Whoever the server’s operator lets in by the identity provider is listed from their first sign-in on. A change counts at once, in browsers that are signed in too.`,
+    `People who signed in to the organization ${organization} or were invited. A person whom the identity provider lets in is listed after their first sign-in. A change takes effect immediately, in browsers that are signed in too.`,
   rolesTitle: "What a role may do",
   roles: { admin: "Admin", member: "Member", viewer: "Viewer" },
   mays: {
@@ -22,17 +22,17 @@ export const english = {
   disable: "Disable",
   disableQuestion: (name: string) => `Disable ${name}?`,
   disableAbout:
-    "They are signed out everywhere, and their keys and programs do not work until somebody enables them again. Their sessions go on.",
+    "They are signed out everywhere, and their keys and programs do not work until an admin enables them again. Their sessions go on.",
   isDisabled: (name: string) => `${name} is disabled.`,
   enable: "Enable",
   isEnabled: (name: string) => `${name} can sign in again.`,
   remove: "Remove",
   removeQuestion: (name: string) => `Remove ${name}?`,
   removeAbout:
-    "Name, address and accounts at forges are erased, keys are revoked. What they asked for stays, as a deleted user’s. This can’t be undone; if the provider lets them in again, they are somebody new.",
+    "Name, address and accounts at forges are erased, keys are revoked. What they asked for stays, as a deleted user’s. This can’t be undone; if the provider lets them in again, they get a new account.",
   isRemoved: (name: string) => `${name} was removed.`,
   invite: "Invite",
-  inviteTitle: "Invite somebody",
+  inviteTitle: "Invite a person",
   name: "Name",
   email: "E-mail address (optional)",
   emailHint:
@@ -42,7 +42,7 @@ export const english = {
   makingLink: "Making it …",
   linkOf: (name: string) => `Link for ${name}`,
   linkAbout: (until: string) =>
-    `It signs one browser in as this person, once, until ${until}. Send it to nobody else. It is shown only now.`,
+    `It signs one browser in as this person, once, until ${until}. Send it only to them. It is shown only now.`,
   mailed: (address: string) => `It is mailed to ${address}, too.`,
   notMailed: "This server has no mail server: give them the link yourself.",
   mail: { pending: "mail on its way", sent: "mailed", dead: "the mail was not sent" },
@@ -54,8 +54,8 @@ export const english = {
   newLinkAbout:
     "It signs one browser in as this person. Links that were not used end; browsers that are signed in stay so.",
   empty: {
-    title: "Nobody has signed in by an identity provider yet",
-    text: "Everybody who does, and everybody whom you invite, is listed here, with a role. Keys and one-time links of the command line sign in as nobody in particular.",
+    title: "No one has signed in by an identity provider yet",
+    text: "People who do, and people whom you invite, are listed here with their roles. Keys and one-time links of the command line sign in without a person.",
   },
   keys: "Keys for programs are in the settings.",
 };

@@ -7,7 +7,7 @@ export const english = {
     `${shown === all ? all : `${shown} of ${all}`}${hasMore ? ", more are loading" : ""}`,
   empty: {
     title: "No repositories yet",
-    text: "One is connected by its first session, or here. Its setup, secrets and limits can then be set before anybody works on it.",
+    text: "One is connected by its first session, or here. Its setup, secrets and limits can then be set before the first session.",
     reader: "Each that a session works on will be here.",
     nothing: "No repository has these words in its name, address or note.",
   },
@@ -41,7 +41,7 @@ export const english = {
     branch: "Own branch",
     branchHint:
       "What sessions begin with and pull requests go into, unless they name another. Setup secrets go to its code alone. Empty for the forge’s default branch.",
-    limit: "Sessions at once",
+    limit: "Concurrent sessions",
     limitHint: "Empty for the server’s limit.",
     noLimit: "the server’s limit",
   },
@@ -55,7 +55,7 @@ export const english = {
     scriptHint:
       "Run with bash in the clone’s folder; a first line #!… names another interpreter. Empty: nothing is run.",
     variables: "Variables",
-    variablesHint: "Anybody who can see this page can read them. For secrets see below.",
+    variablesHint: "Anyone who can see this page can read them. For secrets see below.",
     variableName: (number: number) => `Name of variable ${number}`,
     variableValue: (number: number) => `Value of variable ${number}`,
     addVariable: "Add a variable",
@@ -130,7 +130,7 @@ export const english = {
     off: "Not read",
     switchOn: "Read them",
     switchOff: "No longer read them",
-    switchOnAbout: "Whoever may push to that branch may then define automations.",
+    switchOnAbout: "Anyone who may push to that branch may then define automations.",
     switchOffQuestion: "No longer read automations from its files?",
     switchOffAbout: "The automations that its files made are deleted. Their sessions stay.",
     branch: "Branch",

@@ -53,7 +53,7 @@ export const english = {
   share: {
     title: "Links that show this session",
     about:
-      "Whoever has such a link sees the session as it is and as it goes on, without signing in: its conversation, changes and cost. They can do nothing.",
+      "Anyone with such a link sees the session and its progress without signing in: its conversation, changes and cost. They can change nothing.",
     shownFor: "Show it for",
     days: (days: number) => (days === 365 ? "a year" : counted(days, "day", "days")),
     make: "Make a link",
@@ -61,7 +61,7 @@ export const english = {
     once: "It is shown only now. Give it to those who may see the session.",
     none: "There is no link.",
     gone: "This link shows nothing",
-    goneReason: "It was revoked, has expired, or is not whole. Whoever gave it to you can make another one.",
+    goneReason: "It was revoked, has expired, or is incomplete. The person who gave it to you can make another one.",
   },
   labels: {
     title: "Labels",
@@ -187,7 +187,7 @@ export const english = {
     keys: "Ctrl or ⌘ with Enter sends",
     send: "Send",
     sending: "Sending …",
-    waits: "It is told of it after its present turn.",
+    waits: "The agent gets it after its present turn.",
   },
   steps: {
     label: "Steps",

@@ -27,7 +27,7 @@ export const english = {
     monthlyBudgetUsd: "All of them in a month",
     agent: "Default agent",
     agentHint: "provider:model. Empty for the server’s.",
-    running: "Sessions at once",
+    running: "Concurrent sessions",
     runningHint: "Empty for the server’s limit.",
     models: "Allowed models",
     modelsHint: "One on each line, * for any characters. Empty for all.",
@@ -41,7 +41,7 @@ export const english = {
     connect: "Connect your account",
     connectTitle: "Connect your account at a forge",
     about:
-      "Pull requests that you ask for are opened with these, in your name. Nothing else is done with them, and nobody else sees them.",
+      "Pull requests that you ask for are opened with these, in your name. They are used for nothing else, and no other person sees them.",
     nobody: "Sign in as yourself to connect one.",
     none: "No accounts yet.",
     at: (name: string, webUrl: string) => `${name} at ${webUrl}`,
@@ -184,7 +184,7 @@ export const english = {
   },
   shares: {
     title: "Links that show sessions",
-    about: "Whoever has such a link sees its session without signing in. Links are made on a session’s page.",
+    about: "Anyone with such a link sees its session without signing in. Links are made on a session’s page.",
     none: "No session is shown by a link.",
   },
   data: {
@@ -200,7 +200,7 @@ export const english = {
       "sessions with their conversations and changes; those at work are cancelled",
       "automations, webhooks, the ledger, figures and the audit log",
       "repositories’ settings, connections, secrets and registries",
-      "people, their accounts and sign-ins, and all API keys: everybody is signed out at once, you too",
+      "people, their accounts and sign-ins, and all API keys: all people are signed out immediately, you too",
     ],
     stays: "What was pushed stays at the forges, as pull requests do; and so do backups and logs of the server.",
     name: "Its name",
@@ -220,13 +220,13 @@ export const english = {
     end: "Sign out",
     endCurrentQuestion: "Sign this browser out?",
     endQuestion: "Sign that browser out?",
-    endAbout: "It is refused from then on, until somebody signs in there again.",
+    endAbout: "It is refused from then on, until a person signs in there again.",
   },
   programs: {
     title: "Programs",
     about: "Editors, agents and command lines that were let act for a person.",
-    none: "No program was let act for anybody.",
-    whoeverHadLink: "whoever opened a one-time link",
+    none: "No program may act for a person.",
+    whoeverHadLink: "the person who opened a one-time link",
     for: (who: string) => `for ${who}`,
     forKey: (name: string) => `for the key ${name}`,
     of: (program: string, who: string) => `${program} for ${who}`,
@@ -235,7 +235,7 @@ export const english = {
     unlessUsed: " unless it is used",
     end: "End",
     endQuestion: (program: string) => `End what ${program} may do?`,
-    endAbout: "It is refused from then on, until somebody lets it act again.",
+    endAbout: "It is refused from then on, until a person allows it again.",
   },
 };
 /** See `english`. */
