@@ -146,7 +146,7 @@ test("without any worker the page says how one comes, and a server that does not
   expect(await accessibilityProblems(page)).toEqual([]);
   const health = await site.call("/system/health");
   const problem = { code: "no_worker", severity: "bad", what: "No worker is there.", remedy: "Start one." };
-  await page.unroute("**/system/health");
+  // Over the route before, which stays: between the two the page would ask the server.
   await page.route("**/system/health", (route) =>
     route.fulfill({ json: { ...health, workers: [], problems: [problem] } }),
   );
@@ -155,7 +155,6 @@ test("without any worker the page says how one comes, and a server that does not
   await page.getByText("No worker is listed.").waitFor();
   await page.getByRole("alert").waitFor({ state: "detached" });
   expect(await accessibilityProblems(page)).toEqual([]);
-  await page.unroute("**/system/health");
   await page.route("**/system/health", (route) => route.fulfill({ status: 400, json: { error: "it failed" } }));
   await page.getByText("What is below is from before.").waitFor();
   await problemsOf(page).getByText("No worker is there.").waitFor();
