@@ -4,12 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type pg from "pg";
 import { ConflictError } from "../domain/errors/errors.ts";
 import { applyDefinitions } from "./definitions.ts";
-import {
-  closeOlderConnections,
-  firstWithNamedColumns,
-  markAsMigrating,
-  unmarkAsMigrating,
-} from "./older-connections.ts";
+import { closeOlderConnections, firstWithNamedColumns, markAsWaiting, unmarkAsWaiting } from "./older-connections.ts";
 import { inYieldingTransaction } from "./yielding-transaction.ts";
 
 /** Advisory lock: only one node migrates at a time, and none during a restore. */
@@ -45,7 +40,6 @@ export async function migrate(pool: pg.Pool, directory: string, definitions: str
   const known = await knownMigrations(directory);
   const client = await pool.connect();
   try {
-    await markAsMigrating(client);
     await takeMigrationLock(client);
     await createMigrationTable(client);
     const { rows } = await client.query<{ number: number; works_from: number | null }>(
@@ -74,7 +68,6 @@ export async function migrate(pool: pg.Pool, directory: string, definitions: str
     if (isOfOldNodes) await closeOlderConnections(client);
   } finally {
     await client.query("select pg_advisory_unlock($1)", [migrationLock]).catch(() => undefined);
-    await unmarkAsMigrating(client).catch(() => undefined);
     client.release();
   }
 }
@@ -84,14 +77,21 @@ const lockPollMs = 100;
 
 /**
  * Takes the migration lock, asking again and again. A node that waited inside one statement would have a snapshot meanwhile,
- * for which `create index concurrently` of the node that migrates waits: a deadlock.
+ * for which `create index concurrently` of the node that migrates waits: a deadlock. Only one that waits is marked, in the same round trip:
+ * most starts find the lock free.
  * @param shared whether others may have it at the same time who do not migrate either
  */
 export async function takeMigrationLock(client: pg.ClientBase, shared = false): Promise<void> {
-  const ask = `select pg_try_advisory_lock${shared ? "_shared" : ""}($1) as taken`;
-  for (;;) {
-    const { rows } = await client.query<{ taken: boolean }>(ask, [migrationLock]);
-    if (rows[0]?.taken === true) return;
+  const take = `pg_try_advisory_lock${shared ? "_shared" : ""}($1)`;
+  for (let waits = false; ; waits = true) {
+    const { rows } = await client.query<{ taken: boolean }>(
+      `select case when ${take} then true else ${markAsWaiting} end as taken`,
+      [migrationLock],
+    );
+    if (rows[0]?.taken === true) {
+      if (waits) await unmarkAsWaiting(client);
+      return;
+    }
     await pause(lockPollMs);
   }
 }

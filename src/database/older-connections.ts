@@ -7,20 +7,18 @@ import type pg from "pg";
  */
 export const firstWithNamedColumns = 31;
 
-/** `application_name` of a connection that migrates, or waits for its turn to. */
-const migratingName = "offstage migration";
+/** `application_name` of a connection that waits for its turn to migrate. */
+const waitingName = "offstage migration";
 
 /** How long, in ms, connections that are in use are waited for. */
 const waitMs = 10_000;
 const pollMs = 50;
 
-/** Marks a connection, so that another node which migrates does not close it. */
-export async function markAsMigrating(client: pg.ClientBase): Promise<void> {
-  await client.query("select set_config('application_name', $1, false)", [migratingName]);
-}
+/** SQL that marks the connection as one that waits, so that the node which migrates does not close it. Never true. */
+export const markAsWaiting = `set_config('application_name', '${waitingName}', false) is null`;
 
-/** Takes back the mark of {@link markAsMigrating}. */
-export async function unmarkAsMigrating(client: pg.ClientBase): Promise<void> {
+/** Takes back {@link markAsWaiting}. */
+export async function unmarkAsWaiting(client: pg.ClientBase): Promise<void> {
   await client.query("reset application_name");
 }
 
@@ -42,7 +40,7 @@ export async function closeOlderConnections(client: pg.ClientBase): Promise<void
          and pid <> pg_backend_pid() and backend_start < $1 and application_name <> $2
          and not (state = 'idle' and exists (
            select from pg_locks where pg_locks.pid = pg_stat_activity.pid and locktype = 'advisory'))`,
-      [changedAt, migratingName],
+      [changedAt, waitingName],
     );
     if (older.rows.length === 0) return;
     await pause(pollMs);

@@ -1,7 +1,13 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createKey } from "../../src/store/people/keys.ts";
-import { beginRequest, finishRequest, pruneRequests } from "../../src/store/requests/idempotency.ts";
+import {
+  abandonRequest,
+  beginRequest,
+  finishRequest,
+  pruneRequests,
+  type HeldRequest,
+} from "../../src/store/requests/idempotency.ts";
 import { addOrganization, atOnce } from "../store/fixtures.ts";
 import { createTestApp, type Answer, type TestApp } from "./app.ts";
 
@@ -203,12 +209,31 @@ test("a key of 255 characters is taken", async () => {
   expect((await create("long key", "~".repeat(255))).status).toBe(200);
 });
 
+async function begin(key: string, content: string): Promise<HeldRequest> {
+  const begun = await beginRequest(api.database, api.organizationId, key, Buffer.from(content));
+  if (begun.state !== "new") throw new Error(`the request ${key} is not new: ${begun.state}`);
+  return begun.held;
+}
+
+test("what took over a minute neither answers nor gives up in the place of the request that came after it", async () => {
+  const ask = (content: string) => beginRequest(api.database, api.organizationId, "slow", Buffer.from(content));
+  const first = await begin("slow", "one body");
+  await age("slow", "61 seconds");
+  const second = await begin("slow", "other body");
+  await finishRequest(api.database, first, 200, '"first"');
+  await abandonRequest(api.database, first);
+  expect(await ask("other body")).toEqual({ state: "inProgress" });
+  await finishRequest(api.database, second, 200, '"second"');
+  await finishRequest(api.database, first, 200, '"first"');
+  expect(await ask("other body")).toMatchObject({ state: "replay", body: '"second"' });
+  expect(await ask("one body")).toEqual({ state: "mismatch" });
+});
+
 test("pruning forgets what is older than a day, and nothing else", async () => {
-  const { database, organizationId } = api;
+  const { database } = api;
   await pruneRequests(database, new AbortController().signal);
   for (const key of ["pruned", "kept"]) {
-    await beginRequest(database, organizationId, key, Buffer.from(key));
-    await finishRequest(database, organizationId, key, 200, "{}");
+    await finishRequest(database, await begin(key, key), 200, "{}");
   }
   await age("pruned", "24 hours 1 second");
   await age("kept", "23 hours 59 minutes");

@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { SignInIdentity } from "../../src/domain/people/user.ts";
 import { createKey } from "../../src/store/people/keys.ts";
+import { exchangeCode } from "../../src/store/oauth/grants.ts";
 import { inviteUser } from "../../src/store/people/invitations.ts";
 import { createBrowserSession, createLoginLink } from "../../src/store/people/logins.ts";
+import { findOrganization } from "../../src/store/people/organizations.ts";
+import { hashOf } from "../../src/store/people/tokens.ts";
 import { updateUser } from "../../src/store/people/users.ts";
-import { addPerson, addSession, signInUser } from "../store/fixtures.ts";
+import { addPerson, addSession, identityOf, signInBrowser, signInUser } from "../store/fixtures.ts";
 import { waitFor } from "../wait-for.ts";
 import { createTestApp, type Call, type TestApp } from "./app.ts";
 
@@ -25,23 +28,12 @@ async function made(name = fresh()): Promise<{ readonly id: string; readonly nam
   return { id: body.organization.id, name, key: body.adminKey };
 }
 
-const personOf = (subject: string): SignInIdentity => ({
-  issuer: "https://id.example",
-  subject,
-  name: subject,
-  email: `${subject}@example.com`,
-  login: null,
-  organizations: [],
-});
+const personOf = (subject: string): SignInIdentity => identityOf(subject, `${subject}@example.com`);
 
 /** Whose browser the provider signed in to an organization. */
 async function browserOf(organizationId: string, userId: string, issuer?: string): Promise<Call> {
-  const principal = { organizationId, keyId: null, userId, scopes: [], automationIds: null };
-  const browser = { days: 30, address: "192.0.2.1", userAgent: "A browser", ...(issuer !== undefined && { issuer }) };
-  return {
-    key: null,
-    headers: { cookie: `offstage_session=${await createBrowserSession(api.database, principal, browser)}` },
-  };
+  const cookie = await signInBrowser(api.database, organizationId, userId, issuer);
+  return { key: null, headers: { cookie: `offstage_session=${cookie}` } };
 }
 
 describe("an organization that an admin of the server creates", () => {
@@ -144,6 +136,41 @@ describe("an organization that an admin of the server creates", () => {
     const first = await api.post(`/organization/${id}/erase`, { name });
     const again = await api.post(`/organization/${id}/erase`, { name: `erased ${id}` });
     expect([again.status, again.body]).toEqual([200, first.body]);
+  });
+
+  test("is not there any more for whoever names it while it is erased: neither for the server's admins nor for a command or a program", async () => {
+    const { id, name, key } = await made();
+    const change = () => api.post(`/organization/${id}/update`, { usesServerForges: true });
+    const challenge = "c".repeat(43);
+    await api.database.pool.query(
+      `insert into oauth_request (hash, code_hash, client_id, client_name, redirect_uri, scopes, granted, resource, challenge, issuer,
+         expires_at, organization_id)
+       values ($1, $1, 'editor', 'An editor', 'http://127.0.0.1/', '{read}', '{read}', 'api', $2, 'x', now() + interval '1 hour', $3)`,
+      [hashOf(`code of ${id}`), challenge, id],
+    );
+    expect((await change()).status).toBe(200);
+    await api.post(`/organization/${id}/erase`, { name });
+    expect((await change()).status).toBe(404);
+    const unknown = await api.post(`/organization/${crypto.randomUUID()}/update`, { usesServerForges: true });
+    expect((await change()).body.error.replace(id, "")).toBe(unknown.body.error.replace(/[\da-f-]{36}/u, ""));
+    // Commands on the server's machine find it by its name, which is another by now.
+    expect([await findOrganization(api.database, name), await findOrganization(api.database, `erased ${id}`)]).toEqual([
+      null,
+      null,
+    ]);
+    const exchange = { code: `code of ${id}`, clientId: "editor", redirectUri: "http://127.0.0.1/" };
+    expect(await exchangeCode(api.database, { ...exchange, challenge, resource: "api" }, 30)).toBeNull();
+    const asked = await Promise.all([
+      api.get("/organization", { key }),
+      api.get("/user/list", { key }),
+      api.post("/key/create", { name: "late", scopes: ["admin"] }, { key }),
+      api.post("/user/invite", { name: "Late", role: "admin" }, { key }),
+      api.post("/secret/create", { name: "LATE", value: "late" }, { key }),
+      api.post("/connection/create", { kind: "gitea", webUrl: "https://late.example" }, { key }),
+      api.post("/automation/create", { name: "Late", macro: "late", instructions: "x" }, { key }),
+      api.post("/session/create", { prompt: "late" }, { key }),
+    ]);
+    expect(new Set(asked.map(({ status }) => status))).toEqual(new Set([401]));
   });
 
   test("lets nobody in from the begin of its erasure on, also by what a request made that was under way", async () => {

@@ -205,6 +205,54 @@ const dies = (key: string) =>
     [key],
   );
 
+/** As it was if what holds the place of a request began a minute ago. */
+const ages = (key: string) =>
+  api.database.pool.query("update idempotency set created_at = now() - interval '61 seconds' where key = $1", [key]);
+
+/** What there is of something, with its secret, as one text. */
+async function stateOf(what: string): Promise<string> {
+  const { rows } = await api.database.pool.query<{ state: string }>(
+    `select string_agg(row::text, ' ') as state from (select * from ${what}) row`,
+  );
+  return rows[0]?.state ?? "";
+}
+
+/** A request that a server handles slowly: it stands still before its first transaction, or after that one was committed. */
+async function slowly(
+  where: "before" | "after",
+  url: string,
+  body: unknown,
+  idempotencyKey: string,
+): Promise<{ readonly reached: Promise<void>; goOn(): Promise<Answer> }> {
+  const [reached, goes] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const stand = (): Promise<void> => {
+    reached.resolve();
+    return goes.promise;
+  };
+  const { database } = api;
+  const transaction: typeof database.transaction = async (work) => {
+    if (where === "before") await stand();
+    const result = await database.transaction(work);
+    if (where === "after") await stand();
+    return result;
+  };
+  const app = await api.another({ database: { ...database, transaction } });
+  const answer = app.inject({
+    method: "POST",
+    url,
+    headers: { authorization: `Bearer ${api.adminKey}`, "content-type": "application/json", ...under(idempotencyKey) },
+    payload: JSON.stringify(body),
+  });
+  return {
+    reached: reached.promise,
+    async goOn() {
+      goes.resolve();
+      const { statusCode: status, headers, ...rest } = await answer;
+      return { status, headers, body: rest.json() };
+    },
+  };
+}
+
 const keyWith = async (...scopes: Scope[]): Promise<string> =>
   (await createKey(api.database, api.organizationId, { name: "another", scopes })).key;
 
@@ -245,6 +293,35 @@ describe.each(names)("%s", (name) => {
     expect(secretOf(again.body)).not.toBe(secretOf(first.body));
     expect(await countOf(count)).toBe(1);
   });
+
+  test("has the secret of the repetition, which alone is shown, if the first request takes over a minute", async () => {
+    const { url, body, secretOf, count } = caseOf(name);
+    await dies(key);
+    const slow = await slowly("before", url, body, key);
+    await slow.reached;
+    await ages(key);
+    const repetition = await api.post(url, body, { headers: under(key) });
+    expect([repetition.status, repetition.headers["idempotent-replayed"]]).toEqual([200, undefined]);
+    const made = await stateOf(count);
+    const late = await slow.goOn();
+    expect([late.status, late.headers["retry-after"]]).toEqual([409, "1"]);
+    expect([await stateOf(count), await countOf(count)]).toEqual([made, 1]);
+    const again = await api.post(url, body, { headers: under(key) });
+    expect([again.headers["idempotent-replayed"], secretOf(again.body)]).toEqual(["true", secretOf(repetition.body)]);
+  });
+});
+
+test("a secret that was replaced before it was answered is not shown, but the one that replaced it", async () => {
+  const body = { name: "replaced", scopes: ["read"] };
+  const slow = await slowly("after", "/key/create", body, "replaced");
+  await slow.reached;
+  await ages("replaced");
+  const other = await api.post("/key/create", body, { headers: under("replaced") });
+  const late = await slow.goOn();
+  expect([late.status, late.body.key]).toEqual([409, undefined]);
+  expect((await api.get("/me", { key: other.body.key })).status).toBe(200);
+  expect((await api.post("/key/create", body, { headers: under("replaced") })).body).toEqual(other.body);
+  expect(await countOf("api_key where name = 'replaced'")).toBe(1);
 });
 
 test("a key that was made again works, and the one that nobody saw does not", async () => {

@@ -31,6 +31,8 @@ const url = "https://git.example/acme/shop";
 
 let api: TestApp;
 let data: string;
+let mirrors: ReturnType<typeof createMirrors>;
+/** The mirror in which git is run. */
 let mirror: string;
 let answers: ReturnType<typeof createFileAnswers>;
 const vault = createVault(environmentKeyring(randomBytes(32).toString("base64")));
@@ -59,7 +61,7 @@ const commit = (of: string): string => git(["commit-tree", of, "-m", "work"]);
 beforeAll(async () => {
   api = await createTestApp({ vault });
   data = mkdtempSync(join(tmpdir(), "offstage-files-"));
-  const mirrors = createMirrors({ dataDirectory: data, allowLocalRepositories: false });
+  mirrors = createMirrors({ dataDirectory: data, allowLocalRepositories: false });
   mirror = mirrors.pathOf(url);
   mkdirSync(mirror, { recursive: true });
   git(["init", "--quiet", "--bare"]);
@@ -230,9 +232,102 @@ describe("files of a repository", () => {
   });
 });
 
+describe("what submodules have", () => {
+  const libraryUrl = "https://git.example/acme/library";
+  const innerUrl = "https://git.example/others/inner";
+
+  /** A commit in the mirror of another repository. */
+  function commitIn(address: string, entries: () => Parameters<typeof tree>[0]): string {
+    const shop = mirror;
+    mirror = mirrors.pathOf(address);
+    try {
+      mkdirSync(mirror, { recursive: true });
+      git(["init", "--quiet", "--bare"]);
+      return commit(tree(entries()));
+    } finally {
+      mirror = shop;
+    }
+  }
+
+  /** A session whose clone has submodules, as its worker recorded when it had fetched them. */
+  async function sessionWith(head: string, submodules: readonly object[]): Promise<string> {
+    const id = await sessionOf({ head, base: head });
+    await api.database.pool.query("update session_repository set submodules = $2 where session_id = $1", [
+      id,
+      JSON.stringify(submodules),
+    ]);
+    return id;
+  }
+
+  test("is shown at the commits that were fetched for the session, and theirs in turn", async () => {
+    const inner = commitIn(innerUrl, () => [["100644", "deep.txt", blob(`deep ${secretValue}`)]]);
+    const library = commitIn(libraryUrl, () => [
+      ["100644", "lib.ts", blob("library")],
+      ["160000", "inner", inner],
+      ["160000", "gone", inner],
+    ]);
+    const parts = tree([["160000", "library", library]]);
+    const id = await sessionWith(commit(tree([["040000", "parts", parts]])), [
+      { path: "parts/library", sha: library, url: libraryUrl },
+      { path: "parts/library/inner", sha: inner, url: innerUrl },
+    ]);
+    const { body } = await list(id, "shop/parts/library");
+    expect(body).toMatchObject({ path: "shop/parts/library", from: "work" });
+    expect(body.entries.map(({ path, type, change }: Record<string, unknown>) => [path, type, change])).toEqual([
+      ["shop/parts/library/gone", "submodule", null],
+      ["shop/parts/library/inner", "submodule", null],
+      ["shop/parts/library/lib.ts", "file", null],
+    ]);
+    expect((await read(id, "shop/parts/library/lib.ts")).body.text).toBe("library");
+    expect((await read(id, "shop/parts/library/inner/deep.txt")).body.text).toBe("deep [secret]");
+    expect((await read(id, "shop/parts/library")).status).toBe(400);
+    expect((await read(id, "shop/parts/library/none")).status).toBe(404);
+    expect(await list(id, "shop/parts/library/gone")).toMatchObject({
+      status: 409,
+      body: {
+        error: expect.stringMatching(/^nothing of the submodule at shop\/parts\/library\/gone is kept/u) as string,
+      },
+    });
+  });
+
+  test("is not shown of what was not fetched for the session, whatever its commits name", async () => {
+    const others = commitIn(innerUrl, () => [["100644", "private.txt", blob("of others")]]);
+    const library = commitIn(libraryUrl, () => [["100644", "lib.ts", blob("library")]]);
+    const settings = blob(`[submodule "x"]\n\tpath = x\n\turl = ${innerUrl}\n`);
+    const head = commit(
+      tree([
+        ["100644", ".gitmodules", settings],
+        ["160000", "moved", others],
+        ["040000", "replaced", tree([["100644", "own.txt", blob("own")]])],
+        ["160000", "x", others],
+      ]),
+    );
+    const id = await sessionWith(head, [
+      { path: "moved", sha: library, url: libraryUrl },
+      { path: "replaced", sha: library, url: libraryUrl },
+    ]);
+    for (const path of ["moved", "x"]) expect((await list(id, `shop/${path}`)).status).toBe(409);
+    expect((await read(id, "shop/x/private.txt")).status).toBe(404);
+    expect((await read(id, "shop/moved/private.txt")).status).toBe(409);
+    // The session has a folder of its own there now.
+    expect((await read(id, "shop/replaced/own.txt")).body.text).toBe("own");
+    expect((await read(id, "shop/replaced/lib.ts")).status).toBe(404);
+  });
+
+  test("is not shown once its mirror is gone", async () => {
+    const library = commitIn(libraryUrl, () => [["100644", "lib.ts", blob("library")]]);
+    const id = await sessionWith(commit(tree([["160000", "lib", library]])), [
+      { path: "lib", sha: library, url: "https://git.example/acme/removed" },
+    ]);
+    expect((await list(id, "shop/lib")).status).toBe(409);
+  });
+});
+
 test("names of any bytes are listed, and those that are no text can't be asked for", async () => {
   const content = blob("x");
-  const names = ["new\nline", "tab\there", "-rf", "$(id)", "%41", "ünï", "\u202etxt.exe"];
+  // What merely looks like a secret is masked in no name.
+  const token = `ghp_${"Ab1".repeat(12)}`;
+  const names = ["new\nline", "tab\there", "-rf", "$(id)", "%41", "ünï", "\u202etxt.exe", token];
   const head = commit(
     tree([
       ...names.map((name) => ["100644", name, content] as const),

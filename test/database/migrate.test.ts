@@ -9,6 +9,7 @@ import { createEmptyDatabase, createTestDatabase, type TestDatabase } from "../d
 import { waitFor } from "../wait-for.ts";
 
 const migrations = join(import.meta.dirname, "../../src/store/migrations");
+const definitions = join(import.meta.dirname, "../../src/store/sql");
 let testDatabase: TestDatabase;
 let pool: pg.Pool;
 let folder: string;
@@ -138,11 +139,36 @@ describe("on a database in which nothing is yet", () => {
   });
 });
 
+test("a start with nothing to migrate and nobody to wait for takes the lock, looks, and gives it back", async () => {
+  await migrate(pool, migrations, definitions);
+  const asked: string[] = [];
+  const client = await pool.connect();
+  const query = client.query.bind(client) as (...parameters: unknown[]) => unknown;
+  client.query = ((...parameters: unknown[]) => {
+    asked.push(
+      String(parameters[0])
+        .split(/[\s(]+/u, 2)
+        .join(" "),
+    );
+    return query(...parameters);
+  }) as typeof client.query;
+  client.release();
+  await migrate(pool, migrations, definitions);
+  expect(asked).toEqual([
+    "select case",
+    "create table",
+    "alter table",
+    "select number,",
+    "select name,",
+    "select pg_advisory_unlock",
+  ]);
+});
+
 test("nodes of a version that prepared all columns of a row go on after a migration has added one, in use or idle", async () => {
   const old = await createEmptyDatabase();
   const { url } = old;
   for (const name of (await readdir(folder)).filter((one) => one > "0028")) await rm(join(folder, name));
-  const before = new pg.Pool({ connectionString: url, max: 3 });
+  const before = new pg.Pool({ connectionString: url, max: 3, application_name: "before" });
   before.on("error", () => undefined);
   const after = [1, 2].map(() => new pg.Pool({ connectionString: url }));
   const prepared = { name: "read_repositories", text: "select * from repository" };
@@ -160,8 +186,7 @@ test("nodes of a version that prepared all columns of a row go on after a migrat
     const migrating = Promise.all(after.map((one) => migrate(one, migrations)));
     await waitFor(async () => {
       const { rows } = await pool.query<{ count: number }>(
-        `select count(*)::integer from pg_stat_activity where datname = $1 and backend_type = 'client backend'
-           and application_name <> 'offstage migration'`,
+        "select count(*)::integer from pg_stat_activity where datname = $1 and application_name = 'before'",
         [name],
       );
       return rows[0]?.count === 1;

@@ -70,6 +70,9 @@ async function run(url: string, prompt: string) {
   return { session, notices: notices.filter((text) => /submodules/iu.test(text)) };
 }
 
+const fileOf = async (id: string, path: string): Promise<unknown> =>
+  (await callApi(offstage.url, `/session/${id}/file/read?path=${encodeURIComponent(path)}`)).text;
+
 test("git takes no file of a fresh clone or its submodules for one that may have changed", async () => {
   const library = await repository("acme", "taken-in", "echo one > library.txt");
   const { url } = await repository(
@@ -118,6 +121,9 @@ test("submodules of every spelling are there at their recorded commits, and thos
   const changed = await inOtherClone(world, url, `git diff --name-only origin/main origin/${session.branchName}`);
   expect(changed).toBe("seen.txt");
   expect(prompts.some((text) => text.includes("libs/relative") && text.includes("can't be pushed"))).toBe(true);
+  // Whoever looks at the session's files finds theirs, too.
+  expect(await fileOf(session.id, "app/libs/relative/inner/deep/deep.txt")).toBe("deep\n");
+  expect(await fileOf(session.id, "app/a space/library.txt")).toBe("one\n");
 });
 
 test("what is changed inside a submodule stays out of the pull request, which is said, and a pushed commit is kept", async () => {
@@ -227,6 +233,7 @@ test("what others recorded of submodules is there after the session's folders we
     expect(await untilOver(client, id)).toMatchObject({ status: "completed", failure: null });
   };
   await next("shell cat library/library.txt > seen.txt");
+  expect(await fileOf(id, "app-6/library/library.txt")).toBe("newer\n");
   // As for a worker on another machine.
   await removeFolder(join(world.data, "sessions", id));
   await next("shell cat library/library.txt >> seen.txt");

@@ -14,10 +14,9 @@ import type { Role } from "../../src/domain/people/user.ts";
 import { pruneClients } from "../../src/store/oauth/clients.ts";
 import { pruneGrants } from "../../src/store/oauth/grants.ts";
 import { createKey, revokeKey } from "../../src/store/people/keys.ts";
-import { createBrowserSession } from "../../src/store/people/logins.ts";
 import { updateUser } from "../../src/store/people/users.ts";
 import { createTestApp, type Answer, type TestApp } from "../api/app.ts";
-import { signInUser } from "../store/fixtures.ts";
+import { identityOf, signInBrowser, signInUser } from "../store/fixtures.ts";
 import { connected, listening, said } from "./connect.ts";
 
 let api: TestApp;
@@ -45,11 +44,9 @@ interface Person {
 
 /** A person whose browser is signed in. */
 async function person(role: Role, name: string = crypto.randomUUID()): Promise<Person> {
-  const identity = { issuer: "https://id.example", subject: name, name, email: null, login: null, organizations: [] };
-  const user = await signInUser(api.database, api.organizationId, identity, role);
-  const userId = user?.id ?? "";
-  const principal = { organizationId: api.organizationId, keyId: null, userId, scopes: [], automationIds: null };
-  const token = await createBrowserSession(api.database, principal, { days: 1, address: null, userAgent: null });
+  const { database, organizationId } = api;
+  const userId = (await signInUser(database, organizationId, identityOf(name), role))?.id ?? "";
+  const token = await signInBrowser(database, organizationId, userId);
   return { userId, cookie: `offstage_session=${token}` };
 }
 

@@ -4,6 +4,7 @@ import type { Role, SignInIdentity } from "../../src/domain/people/user.ts";
 import { newSession, type SessionRequest } from "../../src/domain/sessions/new-session.ts";
 import { createAutomation } from "../../src/store/automations/automations.ts";
 import { createKey } from "../../src/store/people/keys.ts";
+import { createBrowserSession } from "../../src/store/people/logins.ts";
 import { claimSession, type ClaimedSession } from "../../src/store/queue/claims.ts";
 import { createSession, type CreatedSession } from "../../src/store/sessions/new-session.ts";
 
@@ -35,6 +36,28 @@ export async function signInUser(
   return rows[0] ?? null;
 }
 
+/** Somebody whom a provider knows by a name. */
+export const identityOf = (subject: string, email: string | null = null): SignInIdentity => ({
+  issuer: "https://id.example",
+  subject,
+  name: subject,
+  email,
+  login: null,
+  organizations: [],
+});
+
+/** Signs a person's browser in. @param issuer of the provider that did; omitted: a link did @returns the value of its cookie */
+export function signInBrowser(
+  database: Database,
+  organizationId: string,
+  userId: string,
+  issuer?: string,
+): Promise<string> {
+  const principal = { organizationId, keyId: null, userId, scopes: [], automationIds: null };
+  const browser = { days: 30, address: "192.0.2.1", userAgent: "A browser" };
+  return createBrowserSession(database, principal, { ...browser, ...(issuer !== undefined && { issuer }) });
+}
+
 /** Somebody who signed in, with a key of their own. */
 export async function addPerson(
   database: Database,
@@ -45,8 +68,7 @@ export async function addPerson(
     scopes = ["read", "write"],
   }: { readonly name: string; readonly role?: Role; readonly scopes?: readonly Scope[] },
 ): Promise<{ readonly userId: string; readonly key: string }> {
-  const identity = { issuer: "https://id.example", subject: name, name, email: null, login: null, organizations: [] };
-  const user = await signInUser(database, organizationId, identity, role);
+  const user = await signInUser(database, organizationId, identityOf(name), role);
   if (user === null) throw new Error(`${name} could not sign in`);
   const { key } = await createKey(database, organizationId, {
     name: `${name}'s`,

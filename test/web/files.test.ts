@@ -82,6 +82,23 @@ test("a tree has the folders, each loaded as it is opened, and says what the ses
   await row(page, /^new\.ts/u).waitFor();
 });
 
+test("a submodule is opened as a folder is, and says what it is", async () => {
+  const page = await site.signedIn(wide);
+  await page.route(/\/file\/list\?/u, async (route) => {
+    const response = await route.fetch();
+    const folder = (await response.json()) as { entries: { name: string; type: string }[] };
+    for (const entry of folder.entries) if (entry.name === "src") entry.type = "submodule";
+    await route.fulfill({ response, json: folder });
+  });
+  await page.goto(`/sessions/${session}?tab=files`);
+  const submodule = row(page, /^src\s*submodule/u);
+  expect(await submodule.getAttribute("aria-expanded")).toBe("false");
+  await submodule.press("ArrowRight");
+  await row(page, /^new\.ts/u).waitFor();
+  expect(await submodule.getAttribute("aria-expanded")).toBe("true");
+  expect(await accessibilityProblems(page)).toEqual([]);
+});
+
 test("keys go through the tree, open and close, and come back to where they were", async () => {
   const page = await open();
   await row(page, /^README/u).waitFor();

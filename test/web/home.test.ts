@@ -142,7 +142,8 @@ test("a session is composed with a branch that the forge has, a file of it and a
   await picker.getByRole("option", { name: /acme\/composed/u }).waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);
   await page.keyboard.press("Enter");
-  await page.getByRole("button", { name: "Target branch: Default branch" }).click();
+  // It names the default branch once the forge has said which that is.
+  await page.getByRole("button", { name: /^Target branch: (?:Default branch|main)$/u }).click();
   await page.getByRole("combobox", { name: "Target branch" }).fill("rel");
   await page.getByRole("option", { name: "release", exact: true }).click();
 
@@ -211,6 +212,25 @@ test("Enter straight after typing takes what was typed, never the first of the l
 
   expect(await release()).toBeGreaterThan(1);
   expect((await site.client.session.list({ limit: 100 })).sessions).toHaveLength(before);
+
+  // What was moved to is what Enter takes, also if an answer has put it elsewhere meanwhile.
+  const late = Promise.withResolvers<void>();
+  await page.route(/\/repository\/branches\?(?:.*&)?q=ain/u, async (route) => {
+    await late.promise;
+    await route.fulfill({ json: { branches: ["main", "domain", "amain"], complete: true } });
+  });
+  await page.getByRole("button", { name: "Target branch: main" }).click();
+  await page.getByRole("combobox", { name: "Target branch" }).fill("ain");
+  const offered = page.getByRole("dialog", { name: "Target branch" });
+  const first = offered.getByRole("option").first();
+  await first.getByText("amain", { exact: true }).waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowUp");
+  late.resolve();
+  await first.getByText("main", { exact: true }).waitFor();
+  expect(await offered.getByRole("option", { selected: true }).textContent()).toBe("amain");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Target branch: amain" }).waitFor();
 });
 
 test("what is wrong with a session is said where it is written, and nothing is lost", async () => {
@@ -360,9 +380,17 @@ test("nothing found, and a list that can't be loaded, say so and how to go on", 
   await page.goto("/");
   await page.getByText("not today").waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);
+  const again = page.getByRole("button", { name: "Try again" });
+  const asked = page.waitForRequest("**/session/list*");
+  await again.click();
+  await asked;
   await page.unroute("**/session/list*");
-  await page.getByRole("button", { name: "Try again" }).click();
-  await rows(page, "Sessions").first().waitFor();
+  // A session that changes has the page look again by itself, and the button may be gone by then.
+  await waitFor(async () => {
+    if ((await rows(page, "Sessions").count()) > 0) return true;
+    await again.click({ timeout: 1_000 }).catch(() => undefined);
+    return false;
+  }, "the list is there");
 });
 
 test("the page of an organization without sessions says what happens here", async () => {

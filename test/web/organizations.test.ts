@@ -1,8 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { createBrowserSession } from "../../src/store/people/logins.ts";
 import { findDefaultOrganization } from "../../src/store/people/organizations.ts";
-import { addSession, signInUser } from "../store/fixtures.ts";
+import { addSession, identityOf, signInBrowser, signInUser } from "../store/fixtures.ts";
 import { waitFor } from "../wait-for.ts";
 import { accessibilityProblems, scrollsSideways } from "./browser.ts";
 import { openSite, type Site } from "./site.ts";
@@ -33,28 +32,17 @@ async function isFitting(page: Page): Promise<void> {
 /** A page of somebody whom a provider signed in to the organization default. */
 async function pageOf(subject: string, options: Parameters<Site["stranger"]>[0] = {}): Promise<Page> {
   const { database, url } = site.offstage;
-  const user = await signInUser(database, organizationId, personOf(subject), "member");
-  const principal = { organizationId, keyId: null, userId: user?.id ?? "", scopes: [], automationIds: null };
-  const browser = { days: 1, address: null, userAgent: null, issuer: personOf(subject).issuer };
+  const user = await signInUser(database, organizationId, identityOf(subject), "member");
   const page = await site.stranger(options);
-  const value = await createBrowserSession(database, principal, browser);
+  const value = await signInBrowser(database, organizationId, user?.id ?? "", identityOf(subject).issuer);
   await page.context().addCookies([{ name: "offstage_session", value, url, httpOnly: true, sameSite: "Strict" }]);
   return page;
 }
 
-const personOf = (subject: string) => ({
-  issuer: "https://id.example",
-  subject,
-  name: subject,
-  email: null,
-  login: null,
-  organizations: [],
-});
-
 /** A new organization, in which somebody of the provider is an admin. */
 async function createFor(name: string, subject: string): Promise<{ readonly id: string; readonly key: string }> {
   const { organization, adminKey } = await site.call("/organization/create", { name });
-  await signInUser(site.offstage.database, organization.id, personOf(subject), "admin");
+  await signInUser(site.offstage.database, organization.id, identityOf(subject), "admin");
   return { id: organization.id, key: adminKey };
 }
 

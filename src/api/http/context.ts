@@ -19,6 +19,7 @@ import type { Repository, RepositoryAddress } from "../../domain/repositories/re
 import type { DiskHealth } from "../../domain/system/health.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import type { Logger } from "../../observability.ts";
+import type { HeldRequest } from "../../store/requests/idempotency.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
 import type { FindPrincipal } from "../../store/people/principals.ts";
 import type { BatchedInserts } from "../../store/sessions/batched-inserts.ts";
@@ -216,12 +217,7 @@ declare module "fastify" {
     isStream: boolean;
     /** Id of what the first request with the same Idempotency-Key created. */
     duplicateOf: string | null;
-    idempotency: {
-      readonly organizationId: string;
-      readonly key: string;
-      readonly createdId: string;
-      /** The answer has a secret. */
-      readonly isSealed: boolean;
-    } | null;
+    /** Its place under its Idempotency-Key. `isSealed`: the answer has a secret. */
+    idempotency: (HeldRequest & { readonly isSealed: boolean }) | null;
   }
 }

@@ -9,6 +9,7 @@ import {
   beginRequest,
   finishRequest,
   finishSealed,
+  holdingRequest,
   openAnswer,
 } from "../../store/requests/idempotency.ts";
 import { hashOf } from "../../store/people/tokens.ts";
@@ -44,7 +45,7 @@ export async function answerAgainOrBegin(
   const known = await beginRequest(database, organizationId, stored, hash);
   switch (known.state) {
     case "new":
-      request.idempotency = { organizationId, key: stored, createdId: known.createdId, isSealed };
+      request.idempotency = { ...known.held, isSealed };
       return;
     case "replay": {
       const body = typeof known.body === "string" ? known.body : await openAnswer(vault, known.body);
@@ -101,10 +102,16 @@ export function idOfCreated(request: FastifyRequest): string {
   return request.idempotency?.createdId ?? newId();
 }
 
+/** The database by which a request makes a secret that its answer shows: no repetition of the request makes another meanwhile. */
+export function databaseOfSecret(database: Database, { idempotency }: FastifyRequest): Database {
+  return idempotency === null ? database : holdingRequest(database, idempotency);
+}
+
 /**
  * Runs before the answer is sent: stores it, unless a repeated request may succeed: the server failed, or the answer says
  * when to send the request again (Retry-After).
  * @throws UnavailableError if an answer with a secret can't be sealed: the error is answered instead, and another request makes another secret
+ * @throws ConflictError if a repetition of the request makes the secret: the error is answered instead of this one, which does not count
  */
 export async function storeAnswer(
   { database, vault }: { readonly database: Database; readonly vault: Vault },
@@ -113,14 +120,15 @@ export async function storeAnswer(
   body: unknown,
 ): Promise<void> {
   if (request.idempotency === null) return;
-  const { organizationId, key, isSealed } = request.idempotency;
+  const held = request.idempotency;
   const maySucceed = reply.statusCode >= 500 || reply.hasHeader("retry-after");
-  if (maySucceed || typeof body !== "string") await abandonRequest(database, organizationId, key);
-  else if (isSealed) await finishSealed(database, vault, request.idempotency, reply.statusCode, body).catch(notKept);
-  else await finishRequest(database, organizationId, key, reply.statusCode, body);
+  if (maySucceed || typeof body !== "string") await abandonRequest(database, held);
+  else if (held.isSealed) await finishSealed(database, vault, held, reply.statusCode, body).catch(notKept);
+  else await finishRequest(database, held, reply.statusCode, body);
 }
 
 /** What was asked for was done, so that the error must not say that it was refused, whatever failed. */
 function notKept(cause: unknown): never {
+  if (cause instanceof ConflictError) throw cause;
   throw new UnavailableError("the answer, which has a secret, could not be kept: send the request again", 1, { cause });
 }

@@ -29,7 +29,7 @@ import { openConnection, saveConnectionHealth } from "../../store/secrets/opened
 import { allowedRepositories } from "../../store/people/organizations.ts";
 import { organizationOf } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
-import { idOfCreated } from "../http/idempotency.ts";
+import { databaseOfSecret, idOfCreated } from "../http/idempotency.ts";
 import { answers, idOf, idParameters } from "../http/shapes.ts";
 
 const tags = ["Connections"];
@@ -65,7 +65,8 @@ export function addConnectionOperations(app: App, options: ApiOptions): void {
       const set = { mention, allowedBots, workItemRepositories, hookSecret: body.webhookSecret };
       const connection = { ...addresses, ...set, id: idOfCreated(request), name };
       const organizationId = organizationOf(request);
-      const made = await createConnection(database, vault, organizationId, { ...connection, credential, check });
+      const held = databaseOfSecret(database, request);
+      const made = await createConnection(held, vault, organizationId, { ...connection, credential, check });
       await connections.changed(organizationId);
       return show(made);
     },
@@ -166,8 +167,9 @@ export function addConnectionOperations(app: App, options: ApiOptions): void {
     async (request) => {
       const id = idOf(request, "connection");
       const { webhookSecret } = request.body;
+      const held = databaseOfSecret(database, request);
       return show(
-        await rotateConnectionSecret(database, vault, { organizationId: organizationOf(request), id }, webhookSecret),
+        await rotateConnectionSecret(held, vault, { organizationId: organizationOf(request), id }, webhookSecret),
       );
     },
   );

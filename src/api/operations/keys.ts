@@ -7,7 +7,7 @@ import { getAutomation } from "../../store/automations/automations.ts";
 import { createKey, listKeys, revokeKey } from "../../store/people/keys.ts";
 import { organizationOf, principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
-import { idOfCreated } from "../http/idempotency.ts";
+import { databaseOfSecret, idOfCreated } from "../http/idempotency.ts";
 import { answers, idOf, idParameters } from "../http/shapes.ts";
 
 const tags = ["Keys"];
@@ -32,7 +32,7 @@ export function addKeyOperations(app: App, { database }: Pick<ApiOptions, "datab
       const { organizationId, userId } = principalOfRequest(request);
       await requireAutomations(database, organizationId, automationIds ?? []);
       const input = { id: idOfCreated(request), name, scopes, automationIds, expiresAt, userId };
-      const { record, key } = await createKey(database, organizationId, input);
+      const { record, key } = await createKey(databaseOfSecret(database, request), organizationId, input);
       return { ...record, key };
     },
   );

@@ -19,7 +19,7 @@ import { getOrganization, updateOrganization } from "../../store/people/organiza
 import { organizationOf, requireServerAdmin } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { errorSchema } from "../http/errors.ts";
-import { idOfCreated } from "../http/idempotency.ts";
+import { databaseOfSecret, idOfCreated } from "../http/idempotency.ts";
 import { shownInvitation } from "../http/shown-invitation.ts";
 import { answers, idOf, idParameters } from "../http/shapes.ts";
 import { checkAgent } from "./resolve.ts";
@@ -125,7 +125,7 @@ function addAllOrganizations(
       await requireServerAdmin(database, request);
       const mailing = sendsMail ? { vault, language: request.body.admin?.language ?? "en" } : null;
       const { organization, invitation, adminKey } = await createOrganization(
-        database,
+        databaseOfSecret(database, request),
         { ...request.body, id: idOfCreated(request) },
         mailing,
       );

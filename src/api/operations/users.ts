@@ -10,7 +10,7 @@ import { inviteAgain, inviteUser, type Invitation } from "../../store/people/inv
 import { eraseUser, listUsers, updateUser } from "../../store/people/users.ts";
 import { organizationOf } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
-import { idOfCreated } from "../http/idempotency.ts";
+import { databaseOfSecret, idOfCreated } from "../http/idempotency.ts";
 import { shownInvitation } from "../http/shown-invitation.ts";
 import { answers, idOf, idParameters } from "../http/shapes.ts";
 
@@ -88,7 +88,8 @@ function addInvitations(app: App, { database, publicUrl, vault, sendsMail }: Inv
     async (request) => {
       const { language, ...person } = request.body;
       const invited = { ...person, id: idOfCreated(request) };
-      return shown(await inviteUser(database, organizationOf(request), invited, mailing(language)));
+      const held = databaseOfSecret(database, request);
+      return shown(await inviteUser(held, organizationOf(request), invited, mailing(language)));
     },
   );
   app.post(
@@ -106,7 +107,8 @@ function addInvitations(app: App, { database, publicUrl, vault, sendsMail }: Inv
     },
     async (request) => {
       const id = idOf(request, "user");
-      return shown(await inviteAgain(database, organizationOf(request), id, mailing(request.body.language)));
+      const held = databaseOfSecret(database, request);
+      return shown(await inviteAgain(held, organizationOf(request), id, mailing(request.body.language)));
     },
   );
 }

@@ -21,7 +21,7 @@ import {
 } from "../../store/webhooks/webhooks.ts";
 import { organizationOf } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
-import { idOfCreated } from "../http/idempotency.ts";
+import { databaseOfSecret, idOfCreated } from "../http/idempotency.ts";
 import { answers, idOf, idParameters } from "../http/shapes.ts";
 
 const tags = ["Webhooks"];
@@ -44,7 +44,8 @@ export function addWebhookOperations(app: App, { database, vault }: Pick<ApiOpti
     },
     async (request) => {
       const organizationId = organizationOf(request);
-      return createWebhook(database, vault, organizationId, { ...request.body, id: idOfCreated(request) });
+      const webhook = { ...request.body, id: idOfCreated(request) };
+      return createWebhook(databaseOfSecret(database, request), vault, organizationId, webhook);
     },
   );
   app.get(
@@ -105,7 +106,10 @@ export function addWebhookOperations(app: App, { database, vault }: Pick<ApiOpti
         response: answers(createdWebhookSchema),
       },
     },
-    async (request) => rotateWebhookSecret(database, vault, organizationOf(request), idOf(request, "webhook")),
+    async (request) => {
+      const held = databaseOfSecret(database, request);
+      return rotateWebhookSecret(held, vault, organizationOf(request), idOf(request, "webhook"));
+    },
   );
   app.post(
     "/webhook/:id/delete",

@@ -49,7 +49,7 @@ async function readFolder(client: Client, id: string, path: string): Promise<Wor
 }
 
 const lines = ({ entries }: WorkspaceFolder): string =>
-  entries.map(({ name, type }) => `${oneLine(name)}${type === "folder" ? "/" : ""}\n`).join("");
+  entries.map(({ name, type }) => `${oneLine(name)}${type === "folder" || type === "submodule" ? "/" : ""}\n`).join("");
 
 async function printFile(
   client: Client,

@@ -122,7 +122,15 @@ export type FileQuestion =
   | { readonly kind: "read"; readonly path: string; readonly limit: number; readonly offset: number };
 
 /** Why a worker has no files to show. */
-export type FileProblem = "missing" | "no folder" | "no file" | "not kept" | "bad cursor" | "not read" | "failed";
+export type FileProblem =
+  | "missing"
+  | "no folder"
+  | "no file"
+  | "not kept"
+  | "empty submodule"
+  | "bad cursor"
+  | "not read"
+  | "failed";
 
 /** What a worker answers. */
 export type FileAnswer =

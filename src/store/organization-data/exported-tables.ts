@@ -495,6 +495,7 @@ export const tablesOfSessions: readonly ExportedTable[] = [
       patch: "a file of its own, named by diff",
       asked_sha: ofWorkers,
       begun_pushes: ofWorkers,
+      submodules: ofWorkers,
       asked_at: ofWorkers,
       asked_by: ofWorkers,
     },

@@ -80,19 +80,20 @@ async function requireNotErased(transaction: Queryable, id: string): Promise<voi
 /**
  * Lets an organization use the operator's credentials of forges, ssh keys and local repositories, or no more. It counts at once for what
  * begins, and for whatever is asked of a forge.
- * @throws NotFoundError
+ * @throws NotFoundError also if it is being erased
  */
 export async function changeOrganization(
   database: Database,
   id: string,
   { usesServerForges }: Pick<ListedOrganization, "usesServerForges">,
 ): Promise<ListedOrganization> {
-  await database.pool.query(`update organization set uses_server_forges = $2 where id = $1 and not ${isErased}`, [
-    id,
-    usesServerForges,
-  ]);
+  const { rows } = await database.pool.query<ListedOrganization>(
+    `update organization set uses_server_forges = $2 where id = $1 and not ${isErased} returning ${columns}`,
+    [id, usesServerForges],
+  );
+  const changed = one(rows, "organization", id);
   database.notifyAtOnce(connectionsChannel, id);
-  return listed(database.pool, id);
+  return changed;
 }
 
 async function listed(queryable: Queryable, id: string): Promise<ListedOrganization> {

@@ -51,7 +51,8 @@ export async function createKey(
   input: KeyInput,
 ): Promise<{ record: Key; key: string }> {
   const key = newKey();
-  return { record: await insertKey(database.pool, organizationId, input, key), key };
+  const record = await database.transaction((transaction) => insertKey(transaction, organizationId, input, key));
+  return { record, key };
 }
 
 /**

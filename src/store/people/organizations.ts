@@ -53,9 +53,13 @@ export async function findDefaultOrganization(database: Database): Promise<strin
   return rows[0].id;
 }
 
-/** The id of the organization of this name; null if there is none. */
+/** The id of the organization of this name; null if there is none, or it is being erased. */
 export async function findOrganization(database: Database, name: string): Promise<string | null> {
-  const { rows } = await database.pool.query<{ id: string }>("select id from organization where name = $1", [name]);
+  const { rows } = await database.pool.query<{ id: string }>(
+    `select id from organization where name = $1
+       and not exists (select from erasure where erasure.organization_id = organization.id)`,
+    [name],
+  );
   return rows[0]?.id ?? null;
 }
 

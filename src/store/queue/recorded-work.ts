@@ -1,6 +1,8 @@
 import type { Database, Queryable } from "../../database/database.ts";
+import { storableJson } from "../../domain/fields/text.ts";
 import type { NewEvent } from "../../domain/sessions/event.ts";
 import { appendEvents } from "../sessions/events.ts";
+import type { KeptSubmodule } from "../sessions/file-requests.ts";
 import { lockSession } from "../sessions/transition.ts";
 import { LeaseLostError, underClaim, type Claim } from "./lease.ts";
 
@@ -13,6 +15,8 @@ export interface RepositoryProgress {
   readonly pushedSha?: string;
   readonly patch?: string;
   readonly patchTruncated?: boolean;
+  /** The submodules that its clone has. */
+  readonly submodules?: readonly KeptSubmodule[];
 }
 
 /**
@@ -78,7 +82,7 @@ async function updateRepository(
   transaction: Queryable,
   { sessionId }: Claim,
   position: number,
-  { baseSha, headSha, pushedSha, patch, patchTruncated }: RepositoryProgress,
+  { baseSha, headSha, pushedSha, patch, patchTruncated, submodules }: RepositoryProgress,
 ): Promise<void> {
   if (pushedSha !== undefined) {
     // For turns that were not delivered yet, this is their delivery. A repeated push has nothing of theirs.
@@ -94,10 +98,19 @@ async function updateRepository(
   await transaction.query(
     `update session_repository set base_sha = coalesce($3, base_sha), head_sha = coalesce($4, head_sha),
        pushed_sha = coalesce($5, pushed_sha), patch = coalesce($6, patch),
-       patch_truncated = coalesce($7, patch_truncated)
+       patch_truncated = coalesce($7, patch_truncated), submodules = coalesce($8, submodules)
      where session_id = $1 and position = $2`,
     // PostgreSQL's text can't hold NUL. A diff that contains one is of a binary file.
-    [sessionId, position, baseSha, headSha, pushedSha, patch?.replaceAll("\0", "\u2400"), patchTruncated],
+    [
+      sessionId,
+      position,
+      baseSha,
+      headSha,
+      pushedSha,
+      patch?.replaceAll("\0", "\u2400"),
+      patchTruncated,
+      submodules && storableJson(submodules),
+    ],
   );
 }
 

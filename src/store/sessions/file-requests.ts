@@ -104,6 +104,16 @@ export async function pruneFileRequests(database: Database): Promise<number> {
   return rowCount ?? 0;
 }
 
+/** A submodule that a worker fetched for a session's clone. */
+export interface KeptSubmodule {
+  /** Its folder in the clone. */
+  readonly path: string;
+  /** The commit that was fetched. */
+  readonly sha: string;
+  /** Where it was fetched from. */
+  readonly url: string;
+}
+
 /** A session's repository, and the commits that its files are of. */
 export interface WorkspaceRepository {
   /** Null if it was removed. */
@@ -115,6 +125,7 @@ export interface WorkspaceRepository {
   readonly baseSha: string | null;
   readonly headSha: string | null;
   readonly pushedSha: string | null;
+  readonly submodules: readonly KeptSubmodule[];
 }
 
 /** What is recorded of a session's workspace. */
@@ -129,7 +140,8 @@ export async function readWorkspace(database: Database, sessionId: string): Prom
   const { rows } = await database.pool.query<RecordedWorkspace>(
     `select session.organization_id as "organizationId", session.status,
        coalesce((select json_agg(json_build_object('id', repository.id, 'url', repository.url, 'directory', part.directory,
-           'baseSha', part.base_sha, 'headSha', part.head_sha, 'pushedSha', part.pushed_sha) order by part.position)
+           'baseSha', part.base_sha, 'headSha', part.head_sha, 'pushedSha', part.pushed_sha,
+           'submodules', coalesce(part.submodules, '[]')) order by part.position)
          from session_repository part left join repository on repository.id = part.repository_id
          where part.session_id = session.id), '[]') as repositories
      from session where session.id = $1`,

@@ -30,20 +30,29 @@ export interface Options {
 /**
  * A field with a list of options below it, of which one is active while the focus stays in the field
  * (https://www.w3.org/WAI/ARIA/apg/patterns/combobox/).
- * @param count how many options there are now
+ * @param keys of the options that there are now. One that was moved to stays active wherever it is after an answer of the server that came
+ *   meanwhile; until then the first is
  * @param about what they depend on: if it changes, the first is active again
  * @param isOpen whether the list is shown
  */
-export function useOptions(count: number, about: string, isOpen: boolean, onChoose: (index: number) => void): Options {
+export function useOptions(
+  keys: readonly string[],
+  about: string,
+  isOpen: boolean,
+  onChoose: (index: number) => void,
+): Options {
   const id = useId();
-  const [active, setActive] = useState(0);
+  const [active, setActive] = useState<{ readonly index: number; readonly key: string | undefined } | null>(null);
   const [shownFor, setShownFor] = useState(about);
   if (shownFor !== about) {
     setShownFor(about);
-    setActive(0);
+    setActive(null);
   }
+  const count = keys.length;
   const last = count - 1;
-  const index = Math.min(active, Math.max(0, last));
+  const place = active === null ? 0 : keys.findIndex((key) => key === active.key);
+  const index = place === -1 ? Math.min(active?.index ?? 0, Math.max(0, last)) : place;
+  const moveTo = (option: number): void => setActive({ index: option, key: keys[option] });
   const idOf = (option: number): string => `${id}-${option}`;
   useEffect(() => {
     if (isOpen) document.getElementById(`${id}-${index}`)?.scrollIntoView({ block: "nearest" });
@@ -63,7 +72,7 @@ export function useOptions(count: number, about: string, isOpen: boolean, onChoo
       role: "option",
       tabIndex: -1,
       "aria-selected": option === index,
-      onMouseMove: () => setActive(option),
+      onMouseMove: () => moveTo(option),
       // The focus stays in the field.
       onMouseDown: (event) => event.preventDefault(),
       onClick: () => onChoose(option),
@@ -72,10 +81,10 @@ export function useOptions(count: number, about: string, isOpen: boolean, onChoo
       if (!isOpen || count === 0 || event.nativeEvent.isComposing) return false;
       switch (event.key) {
         case "ArrowDown":
-          setActive(index === last ? 0 : index + 1);
+          moveTo(index === last ? 0 : index + 1);
           break;
         case "ArrowUp":
-          setActive(index === 0 ? last : index - 1);
+          moveTo(index === 0 ? last : index - 1);
           break;
         case "Enter":
           onChoose(index);

@@ -54,7 +54,8 @@ export function Picker({
   useEffect(() => {
     if (isOpen) popover.current?.querySelector("input")?.focus();
   }, [isOpen]);
-  const list = useOptions(options.length, words, isOpen, (index) => {
+  const keys = options.map(({ key }) => key);
+  const list = useOptions(keys, words, isOpen, (index) => {
     const option = options[index];
     if (option === undefined) return;
     onChoose(option.key);

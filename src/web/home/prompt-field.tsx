@@ -74,7 +74,7 @@ export function PromptField({
     if (inserted !== null) field.current?.setSelectionRange(inserted, inserted);
   }, [field, inserted]);
   const isOpen = mention !== null;
-  const options = useOptions(found.length, mention?.words ?? "", isOpen, choose);
+  const options = useOptions(found, mention?.words ?? "", isOpen, choose);
   const look = (element: HTMLTextAreaElement): void => {
     setMention(
       element.selectionStart === element.selectionEnd ? mentionAt(element.value, element.selectionStart) : null,

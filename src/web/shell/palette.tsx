@@ -45,7 +45,8 @@ export function Palette({ onClosed, onOpen }: { onClosed: () => void; onOpen: (o
   ].filter((entry) => entryHasWords(entry, words));
   const sessions = useSessions(asked, words);
   const all = [...entries, ...sessions];
-  const options = useOptions(all.length, words, true, (index) => setChosen(all[index] ?? null));
+  const keys = all.map(({ key }) => key);
+  const options = useOptions(keys, words, true, (index) => setChosen(all[index] ?? null));
   return (
     <Modal
       title={texts.search}

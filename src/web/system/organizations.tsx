@@ -6,8 +6,8 @@ import {
   type ListedOrganization,
   mostSessionsCounted,
 } from "../../domain/people/organization.ts";
-import { announce } from "../elements/announce.tsx";
-import { ButtonDialog, CloseDialog } from "../elements/dialog.tsx";
+import { ButtonDialog } from "../elements/dialog.tsx";
+import { EraseOrganization } from "../elements/erase-organization.tsx";
 import { Field, fieldOf } from "../elements/field.tsx";
 import { FormEnd } from "../elements/form-end.tsx";
 import { ErrorText } from "../elements/notice.tsx";
@@ -97,9 +97,10 @@ function Row({
   const texts = useOrganizationTexts();
   const me = useMe().data;
   const queries = useQueryClient();
+  const readAgain = (): Promise<void> => queries.invalidateQueries({ queryKey: ["organizations"] });
   const lend = useMutation({
     mutationFn: (uses: boolean) => calls.update(id, { usesServerForges: uses }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ["organizations"] }),
+    onSuccess: readAgain,
   });
   const isOwn = me?.orgId === id;
   return (
@@ -134,9 +135,13 @@ function Row({
             />
             {texts.usesForges}
           </label>
-          <ButtonDialog button={texts.erase} of={name} title={texts.eraseTitle(name)}>
-            {(close) => <EraseForm id={id} name={name} onErased={() => close()} />}
-          </ButtonDialog>
+          <EraseOrganization
+            button={texts.erase}
+            name={name}
+            isOwn={false}
+            erase={(written) => calls.erase(id, written)}
+            onErased={readAgain}
+          />
         </>
       )}
     </li>
@@ -249,49 +254,5 @@ function CheckField({
         </p>
       </div>
     </div>
-  );
-}
-
-function EraseForm({ id, name, onErased }: { id: string; name: string; onErased: () => void }) {
-  const texts = useOrganizationTexts();
-  const queries = useQueryClient();
-  const [written, setWritten] = useState("");
-  const erase = useMutation({
-    mutationFn: () => calls.erase(id, written.trim()),
-    onSuccess: async () => {
-      announce(texts.erased(name));
-      onErased();
-      await queries.invalidateQueries({ queryKey: ["organizations"] });
-    },
-  });
-  const wrong = fieldOf(erase.error, ["name"]);
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    if (!erase.isPending) erase.mutate();
-  };
-  return (
-    <form onSubmit={submit} noValidate className="mt-4 space-y-4">
-      <p className="text-sm">{texts.eraseAbout}</p>
-      <Field label={texts.confirm} hint={texts.confirmHint(name)} error={wrong === null ? null : erase.error}>
-        {(attributes) => (
-          <input
-            {...attributes}
-            autoComplete="off"
-            autoCapitalize="none"
-            spellCheck={false}
-            className="field"
-            value={written}
-            onChange={({ target }) => setWritten(target.value)}
-          />
-        )}
-      </Field>
-      <ErrorText error={wrong === null ? erase.error : null} />
-      <div className="flex justify-end gap-2">
-        <CloseDialog />
-        <button type="submit" className="button button-danger" disabled={erase.isPending}>
-          {erase.isPending ? texts.erasing : texts.eraseVerb}
-        </button>
-      </div>
-    </form>
   );
 }

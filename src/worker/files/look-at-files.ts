@@ -21,6 +21,7 @@ import { askableName, pageOfFolder, type FoundEntry } from "./folder-page.ts";
 import { hasCommit } from "../git/git.ts";
 import { contentOf, entriesOf, entryAt, sizesOf, type CommitOptions } from "./git-files.ts";
 import { isUnsearched, searchedBytes, shownText } from "./shown-text.ts";
+import { inSubmodules } from "./submodule-files.ts";
 import { withSnapshot, type Snapshot, type SnapshotPlaces } from "./snapshot.ts";
 
 /** What looking at a session's files needs of the worker. */
@@ -64,9 +65,16 @@ export async function lookAtFiles(
   if (part === undefined) return problem("missing");
   const path = question.path.slice(part.directory.length + 1);
   const answer = await withSnapshot(services, { id, status: workspace.status }, part, checkpoint, signal, (snapshot) =>
-    question.kind === "list"
-      ? listInGit(look, { ...snapshot, base: part.baseSha }, path, question)
-      : readInGit(look, snapshot, path, question),
+    inSubmodules(services, part.submodules, { snapshot, path, above: "" }, signal, (wanted) =>
+      question.kind === "list"
+        ? listInGit(
+            look,
+            { ...wanted.snapshot, base: wanted.above === "" ? part.baseSha : null },
+            wanted.path,
+            question,
+          )
+        : readInGit(look, wanted.snapshot, wanted.path, question),
+    ),
   );
   return answer ?? problem("not kept");
 }
@@ -91,6 +99,7 @@ async function listInGit(
   const options = { cwd: repository, signal: look.signal };
   const folder = path === "" ? null : await entryAt({ ...options, commit }, path);
   if (path !== "" && folder === null) return problem("missing");
+  if (folder?.type === "submodule") return problem("empty submodule");
   if (folder !== null && folder.type !== "folder") return problem("no folder");
   const { entries, complete } = await entriesOf(options, folder?.sha ?? commit);
   const page = pageOfFolder(entries, question);

@@ -64,6 +64,13 @@ export interface Submodule {
   readonly renewing?: { readonly written: string | null };
 }
 
+/** The submodules that are checked out, with what they were fetched from. */
+export function keptOf(submodules: readonly Submodule[]): { path: string; sha: string; url: string }[] {
+  return submodules.flatMap(({ path, sha, url, problem, renewing }) =>
+    url === null || problem !== null || renewing !== undefined ? [] : [{ path, sha, url }],
+  );
+}
+
 /** The commits that a session's clone started from. */
 export interface CloneStart {
   /** Commit of the target branch when the session started; the diff is against it. */

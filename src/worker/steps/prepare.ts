@@ -19,6 +19,7 @@ import {
 import type { Clone } from "../clones/clone.ts";
 import { makeClones, openClones, type CloneRequest } from "../clones/clones.ts";
 import type { EarlyStart } from "../harness/begin-early.ts";
+import { keptOf } from "../git/remote-repository.ts";
 import { missingFolders } from "../git/sparse-checkout.ts";
 import { readEnvironments, reportNotFollowed, type RepositoryEnvironment } from "../setup/repository-environment.ts";
 import { followTargets, targetsOfPullRequests } from "./pull-requests/follow-targets.ts";
@@ -81,7 +82,7 @@ export async function prepareWorkspace(
     (signal) => requireRights({ ...attempt, signal }, services, request, existing === null),
     (signal) => findOrMake({ ...attempt, signal }, services, { ...request, signal, early }, existing),
   );
-  await saveBases(attempt, services, made.clones);
+  await saveStarts(attempt, services, made);
   if (made.origin === "remote") {
     await reportSubmodules(attempt, made.clones);
     await reportLfs(attempt, made.clones);
@@ -234,13 +235,18 @@ async function reportSubmodules({ emit }: Pick<Attempt, "emit">, clones: readonl
   }
 }
 
-async function saveBases(
+async function saveStarts(
   { session }: Pick<Attempt, "session">,
   { database }: Pick<Services, "database">,
-  clones: readonly Clone[],
+  { clones, origin }: Pick<Made, "clones" | "origin">,
 ): Promise<void> {
-  for (const { repository, baseSha } of clones) {
-    if (baseSha !== repository.baseSha) await saveRepository(database, session, repository.position, { baseSha });
+  for (const { repository, baseSha, submodules = [] } of clones) {
+    const kept = origin === "remote" ? keptOf(submodules) : [];
+    const progress = {
+      ...(baseSha !== repository.baseSha && { baseSha }),
+      ...(kept.length > 0 && { submodules: kept }),
+    };
+    if (Object.keys(progress).length > 0) await saveRepository(database, session, repository.position, progress);
   }
 }
 

@@ -22,7 +22,7 @@ import {
 import { listJobs } from "../../../store/automations/jobs.ts";
 import { organizationOf, personOf, principalOfRequest } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
-import { idOfCreated } from "../../http/idempotency.ts";
+import { databaseOfSecret, idOfCreated } from "../../http/idempotency.ts";
 import { answers, keyOrIdParameters } from "../../http/shapes.ts";
 import { toJob } from "./jobs.ts";
 import { checkAgent, requireOneSession, resolveRepositories } from "../resolve.ts";
@@ -69,7 +69,7 @@ export function addAutomationOperations(app: App, options: ApiOptions): void {
       });
       const repositoryIds = resolved.map(({ id }) => id);
       const { automation, secrets } = await createAutomation(
-        database,
+        databaseOfSecret(database, request),
         organizationId,
         {
           ...rest,

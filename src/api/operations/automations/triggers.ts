@@ -13,6 +13,7 @@ import { expressionOf, type NewSecrets, type TriggerRecord } from "../../../stor
 import type { QueuedCaller } from "../../../templates/fair-queue.ts";
 import { principalOfRequest } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
+import { databaseOfSecret } from "../../http/idempotency.ts";
 import { checkJsonValue } from "../../http/json-value.ts";
 import { requestOrigin } from "../../http/origin.ts";
 import { answers, keyOrIdParameters, requireUuid } from "../../http/shapes.ts";
@@ -59,7 +60,7 @@ export function addTriggerOperations(app: App, options: ApiOptions): void {
       const { id: automationId } = await requireAutomation(options, principal, request.params.keyOrId);
       const triggerId = requireUuid("trigger", request.params.id);
       const { id, secret } = await rotateTrigger(
-        options.database,
+        databaseOfSecret(options.database, request),
         options.vault,
         { organizationId, automationId },
         triggerId,

@@ -96,6 +96,10 @@ function errorOf(problem: FileProblem, path: string): Error {
       return new ConflictError(
         "no worker that is running has files of this session: it has not begun to work, or they are no longer kept; what was pushed is in its branch",
       );
+    case "empty submodule":
+      return new ConflictError(
+        `nothing of the submodule at ${shown} is kept: it could not be fetched, or the session records another commit of it than was`,
+      );
     case "failed":
       return new UnavailableError(
         "the session's files could not be looked at: try again, or look into the worker's log",

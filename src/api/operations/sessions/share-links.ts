@@ -11,7 +11,7 @@ import { createShare, listShares, listSharesOfAll, revokeShare } from "../../../
 import { requireSession } from "../../../store/sessions/sessions.ts";
 import { organizationOf, principalOfRequest } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
-import { idOfCreated } from "../../http/idempotency.ts";
+import { databaseOfSecret, idOfCreated } from "../../http/idempotency.ts";
 import { answers, idOf, idParameters, requireUuid } from "../../http/shapes.ts";
 
 const tags = ["Sessions"];
@@ -38,7 +38,11 @@ export function addShareLinkOperations(
       const id = idOf(request, "session");
       const days = request.body.expiresInDays ?? defaultShareDays;
       const link = { id: idOfCreated(request), sessionId: id, days };
-      const { share, token } = await createShare(database, principalOfRequest(request), link);
+      const { share, token } = await createShare(
+        databaseOfSecret(database, request),
+        principalOfRequest(request),
+        link,
+      );
       // The fragment stays in the browser: no server and no proxy logs it.
       return { ...share, url: `${publicUrl()}/shared/${id}#${token}` };
     },

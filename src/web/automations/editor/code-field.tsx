@@ -61,7 +61,8 @@ export function CodeField({
     field.current?.setSelectionRange(begun.from, begun.from + begun.words.length);
     insert(`${chosen.path}${chosen.hasMore ? "." : ""}`);
   };
-  const options = useOptions(found.length, begun?.words ?? "", isOpen, choose);
+  const keys = found.map(({ path }) => path);
+  const options = useOptions(keys, begun?.words ?? "", isOpen, choose);
   const look = ({ value: text, selectionStart, selectionEnd }: HTMLTextAreaElement): void =>
     setBegun(selectionStart === selectionEnd ? naming.begunAt(text, selectionStart) : null);
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>): void => {

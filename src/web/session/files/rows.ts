@@ -28,6 +28,11 @@ export type Row = {
   | { readonly kind: "failed"; readonly error: Error }
 );
 
+/** Whether an entry has others in it: a folder, or what a submodule has at its commit. */
+export function hasEntries({ type }: WorkspaceEntry): boolean {
+  return type === "folder" || type === "submodule";
+}
+
 /** The rows of a tree from the root on. @param open what is known of each open folder, by its path */
 export function rowsOf(open: ReadonlyMap<string, OpenFolder>, path = "", level = 1): Row[] {
   const known = open.get(path);
@@ -41,7 +46,7 @@ export function rowsOf(open: ReadonlyMap<string, OpenFolder>, path = "", level =
   const { entries, nextCursor, complete } = folder;
   const count = nextCursor === null && complete ? entries.length : -1;
   const rows = entries.flatMap((entry, index): Row[] => {
-    const isOpen = entry.path !== null && entry.type === "folder" && open.has(entry.path);
+    const isOpen = entry.path !== null && hasEntries(entry) && open.has(entry.path);
     // Names that can't be asked for may be equal.
     const key = entry.path ?? `${path}//${index}`;
     const row: Row = { ...place, kind: "entry", key, entry, isOpen, position: index + 1, count };

@@ -3,7 +3,7 @@ import type { WorkspaceEntry } from "../../../domain/sessions/workspace-file.ts"
 import { Icon } from "../../elements/icon.tsx";
 import { formatBytes } from "../../texts/formats.ts";
 import { useFilesTexts, type FilesTexts } from "../../texts/files.ts";
-import type { Row } from "./rows.ts";
+import { hasEntries, type Row } from "./rows.ts";
 
 interface TreeActions {
   readonly onToggle: (path: string) => void;
@@ -59,7 +59,7 @@ export function Tree({
   const onKeyDown = (event: KeyboardEvent): void => {
     if (current === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     const at = rows.indexOf(current);
-    const isFolder = current.kind === "entry" && current.entry.type === "folder" && current.entry.path !== null;
+    const isFolder = current.kind === "entry" && hasEntries(current.entry) && current.entry.path !== null;
     const moves: Readonly<Record<string, () => void>> = {
       ArrowDown: () => go(rows[at + 1]),
       ArrowUp: () => go(rows[at - 1]),
@@ -96,7 +96,7 @@ export function Tree({
             {...(row.kind === "entry" && {
               "aria-posinset": row.position,
               "aria-setsize": row.count,
-              ...(row.entry.type === "folder" && row.entry.path !== null && { "aria-expanded": row.isOpen }),
+              ...(hasEntries(row.entry) && row.entry.path !== null && { "aria-expanded": row.isOpen }),
               ...(!isOpenable(row.entry) && { "aria-disabled": true }),
             })}
             className="flex min-h-7 cursor-pointer items-center gap-1.5 rounded px-1 -outline-offset-2 hover:bg-sunken aria-disabled:cursor-default"
@@ -127,14 +127,14 @@ function focusOn(tree: HTMLElement | null, key: string): void {
 }
 
 function isOpenable({ path, type }: WorkspaceEntry): boolean {
-  return path !== null && (type === "folder" || type === "file" || type === "link");
+  return path !== null && type !== "other";
 }
 
 function activate(row: Row, { onToggle, onMore, onRetry, onOpen }: TreeActions): void {
   if (row.kind === "more") onMore(row.parent);
   else if (row.kind === "failed") onRetry(row.parent);
   else if (row.kind === "entry" && isOpenable(row.entry) && row.entry.path !== null) {
-    if (row.entry.type === "folder") onToggle(row.entry.path);
+    if (hasEntries(row.entry)) onToggle(row.entry.path);
     else onOpen(row.entry.path);
   }
 }
@@ -144,7 +144,7 @@ function EntryRow({ row: { entry, isOpen } }: { row: Extract<Row, { kind: "entry
   const { name, type, bytes, change, path } = entry;
   return (
     <>
-      {type === "folder" ? (
+      {hasEntries(entry) ? (
         <Icon name="chevron" className={`size-3 shrink-0 text-muted ${isOpen ? "rotate-90" : ""}`} />
       ) : (
         <Icon name={type === "file" ? "file" : "other"} className="size-3 shrink-0 text-muted" />

@@ -41,13 +41,5 @@ const german: OrganizationTexts = {
   keyOf: (organization) => `Admin-Schlüssel von ${organization}`,
   keyAbout: "Wer ihn hat, darf in dieser Organisation alles. Er wird nur jetzt gezeigt.",
   erase: "Löschen",
-  eraseTitle: (name) => `${name} für immer löschen?`,
-  eraseAbout:
-    "Sessions, Automationen, Einstellungen, Personen und Schlüssel der Organisation werden für immer gelöscht, und alle ihre Personen sofort abgemeldet. Was gepusht wurde, bleibt bei den Forges.",
-  confirm: "Ihr Name",
-  confirmHint: (name) => `Schreib zur Bestätigung ${name}.`,
-  erasing: "Wird gelöscht …",
-  eraseVerb: "Für immer löschen",
-  erased: (name) => `${name} wird gelöscht`,
 };
 export default german;

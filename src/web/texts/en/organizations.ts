@@ -40,14 +40,6 @@ export const english = {
   keyOf: (organization: string) => `Admin key of ${organization}`,
   keyAbout: "It allows everything in that organization. It is shown only now.",
   erase: "Erase",
-  eraseTitle: (name: string) => `Erase ${name} for ever?`,
-  eraseAbout:
-    "Its sessions, automations, settings, people and keys are removed for ever, and its people are signed out immediately. Pushed branches and pull requests stay at the forges.",
-  confirm: "Its name",
-  confirmHint: (name: string) => `Write ${name}, to confirm it.`,
-  erasing: "Erasing …",
-  eraseVerb: "Erase for ever",
-  erased: (name: string) => `${name} is being erased`,
 };
 /** See `english`. */
 export type OrganizationTexts = typeof english;

@@ -1,12 +1,13 @@
 import { SessionError } from "../../../domain/errors/errors.ts";
 import { firstOf } from "../../../domain/fields/text.ts";
+import { saveRepository } from "../../../store/queue/recorded-work.ts";
 import type { Attempt } from "../../attempt/attempt.ts";
 import { commandFoldersOf } from "../../attempt/session-repositories.ts";
 import type { Clone } from "../../clones/clone.ts";
 import { completeClones, withClone } from "../../clones/clones.ts";
 import { renewSubmodules } from "../../clones/renew-submodules.ts";
 import { compareSubmodules, submoduleUrls } from "../../git/gitmodules.ts";
-import type { Submodule } from "../../git/remote-repository.ts";
+import { keptOf, type Submodule } from "../../git/remote-repository.ts";
 import { sparseHas } from "../../git/sparse-checkout.ts";
 import type { OthersSubmodules } from "../agent/conflict-prompt.ts";
 import type { JoinServices } from "./bring-in.ts";
@@ -80,6 +81,8 @@ export async function followSubmodules(
     said.filter(({ problem }) => problem !== null),
   ];
   await notice(attempt, clone, branch, { moved, added });
+  const { position } = clone.repository;
+  await saveRepository(services.database, attempt.session, position, { submodules: keptOf(now) });
   const pathsOf = (list: readonly Submodule[]): string[] => list.map(({ path }) => path);
   return {
     ...(await saved(attempt, services, { clones, clone }, now)),
