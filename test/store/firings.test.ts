@@ -105,13 +105,43 @@ describe("fireTriggers", () => {
     ]);
   });
 
-  test("gives the same answer to a list that is written once more", async () => {
+  test("gives the same answer to a list that is written once more, of which what comes again stays a duplicate", async () => {
     const trigger = await addTrigger();
     const list = [firing(trigger, ["1"]), firing(trigger, ["2"], { verdict: { ...always, passes: false } })];
     const first = await fireTriggers(database, list);
     expect(first.map((each) => each?.outcome)).toEqual(["accepted", "filtered"]);
     expect(await fireTriggers(database, list)).toEqual(first);
     expect([await jobsOf(trigger), await arrivalsOf(trigger)].map(({ length }) => length)).toEqual([1, 1]);
+    const [again] = await fireTriggers(database, [firing(trigger, ["1"])]);
+    expect(again).toMatchObject({ outcome: "duplicate", ledgerId: first[0]?.ledgerId });
+  });
+
+  test("answers what came before as a duplicate of the first, and notes no key of it", async () => {
+    const trigger = await addTrigger();
+    const [first, second] = await fireTriggers(database, [firing(trigger, ["a", "b"]), firing(trigger, ["c"])]);
+    const duplicate = { outcome: "duplicate", reason: "it was delivered before" };
+    const list = [
+      firing(trigger, ["b", "c", "d"]),
+      firing(trigger, ["d"]),
+      firing(trigger, ["c"], { verdict: { ...always, passes: false } }),
+    ];
+    const fired = await fireTriggers(database, list);
+    expect(fired).toMatchObject([
+      { ...duplicate, ledgerId: first?.ledgerId },
+      { outcome: "accepted" },
+      { outcome: "filtered", reason: "its condition does not hold" },
+    ]);
+    expect(await fireTriggers(database, list)).toEqual(fired);
+    expect(await arrivalsOf(trigger)).toEqual([
+      { ...duplicate, originalId: first?.ledgerId, payload: null },
+      { outcome: "filtered", reason: "its condition does not hold", originalId: null, payload: { keys: ["c"] } },
+    ]);
+    const { rows } = await database.pool.query<{ key: string; id: string }>(
+      "select key, ledger_id as id from received_key where scope = $1 order by key",
+      [trigger.fireable.id],
+    );
+    const ids = [first, first, second, fired[1]].map((each) => each?.ledgerId);
+    expect(rows).toEqual(["a", "b", "c", "d"].map((key, index) => ({ key, id: ids[index] })));
   });
 
   test("leaves no key of what its condition filters, and says why", async () => {
