@@ -33,12 +33,13 @@ const { values: options } = parseArgs({
   options: {
     rounds: { type: "string", default: "6" },
     seconds: { type: "string", default: "2" },
+    connections: { type: "string", multiple: true, default: ["1", "32"] },
     only: { type: "string", multiple: true },
   },
 });
 const rounds = Number(options.rounds);
 const roundMs = Number(options.seconds) * 1_000;
-const concurrencies = [1, 32];
+const concurrencies = options.connections.map(Number);
 
 /** Without the ways that were not asked for, except the bare one. */
 function asked(ways: Readonly<Record<string, Work>>): Record<string, Work> {

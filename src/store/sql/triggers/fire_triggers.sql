@@ -2,7 +2,8 @@
 -- Does what fire_trigger does for many deliveries at once, in one statement for all that have no policy: those that are new, and those
 -- whose first delivery is known already, which leave no key. The others go through fire_trigger, in the order of the list: those that
 -- repeat another of the same list or of a statement at the same moment, and one with a policy, which must come alone, because its
--- automation is locked.
+-- automation is locked. One that comes alone and has no policy is written by statements of its own: the one for many takes longer to
+-- start and to end than to write the rows of one.
 --
 -- A delivery names the version of its trigger by which it was found to be rightly signed. If the trigger is another by now, or gone, it
 -- is stale and nothing of it is written: so a secret that was replaced counts no longer than until that was committed, although nodes
@@ -19,7 +20,57 @@ declare
   made uuid[] := '{}';
   redone bigint[] := '{}';
   undone bigint[] := '{}';
+  sole constant jsonb := case when jsonb_array_length(fired) = 1 and coalesce(fired -> 0 ->> 'policy', fired -> 0 ->> 'debounceSeconds',
+    fired -> 0 ->> 'maxPerHour', fired -> 0 ->> 'mostOfSubject') is null then fired -> 0 end;
+  sole_id constant uuid := sole ->> 'id';
+  sole_owner constant uuid := sole ->> 'organizationId';
+  sole_trigger constant uuid := sole ->> 'triggerId';
+  sole_original uuid;
 begin
+  if sole is not null and (sole ->> 'version' is null or sole ->> 'version' is not distinct from receiving_version(sole_trigger)) then
+    why := sole ->> 'refusal';
+    if why is not null then
+      outcome := 'filtered';
+    else
+      select first.ledger_id into sole_original from jsonb_array_elements_text(sole -> 'keys') as each_key cross join lateral (
+          select ledger_id, created_at from received_key where scope = sole_trigger and key = each_key limit 1) as first
+        order by first.ledger_id <> sole_id, first.created_at limit 1;
+      if sole_original <> sole_id then
+        outcome := 'duplicate';
+        why := 'it was delivered before';
+      end if;
+    end if;
+    if outcome is not null then
+      insert into arrival (id, organization_id, automation_id, trigger_id, connection_id, outcome, reason, original_id, name, delivery_id,
+          subject, payload)
+        values (sole_id, sole_owner, (sole ->> 'automationId')::uuid, sole_trigger, (sole ->> 'connectionId')::uuid, outcome, why,
+          sole_original, sole ->> 'name', sole ->> 'deliveryId', sole ->> 'subject',
+          -- What is delivered again is not kept again.
+          case when outcome <> 'duplicate' then sole -> 'payload' end)
+        on conflict (id) do nothing;
+      return query select 1::bigint, outcome, coalesce(sole_original, sole_id), why;
+      return;
+    elsif sole_original is null then
+      with noted as (
+        insert into received_key (organization_id, scope, key, ledger_id)
+          select sole_owner, sole_trigger, each_key, sole_id from jsonb_array_elements_text(sole -> 'keys') as each_key order by each_key
+          on conflict do nothing returning key)
+      insert into job (id, organization_id, automation_id, trigger_id, event_id, priority, payload, trace_parent, task)
+        select sole_id, sole_owner, (sole ->> 'automationId')::uuid, sole_trigger, (sole ->> 'eventId')::uuid,
+          (sole ->> 'priority')::integer, sole -> 'payload', sole ->> 'traceParent', coalesce(sole ->> 'task', 'RunWorkflow')
+        where (select count(*) from noted) = jsonb_array_length(sole -> 'keys') on conflict (id) do nothing;
+      if found then
+        if exists (select from webhook where enabled) then
+          perform enqueue_job_webhooks(job) from job where id = sole_id;
+        end if;
+        return query select 1::bigint, 'accepted', sole_id, null::text;
+        return;
+      end if;
+      -- Another has come at the same moment, which is known by now.
+      delete from received_key using jsonb_array_elements_text(sole -> 'keys') as each_key
+        where scope = sole_trigger and key = each_key and ledger_id = sole_id;
+    end if;
+  end if;
   for one in
     with item as materialized (
       select given.place, each, (each ->> 'id')::uuid as id, (each ->> 'organizationId')::uuid as owner,
