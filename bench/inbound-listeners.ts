@@ -40,8 +40,13 @@ export async function manyConditions(event: Record<string, unknown>): Promise<st
 /**
  * 10,000 automations that listen to one connection, of which an event is for one: how quickly its delivery is answered, and how long a
  * worker takes until all are decided. Beside it an event to which none listens.
+ * @param durationMs for each that is measured
  */
-export async function manyListeners({ url, databaseUrl }: ApiServerReady, post: Post): Promise<string> {
+export async function manyListeners(
+  { url, databaseUrl }: ApiServerReady,
+  post: Post,
+  durationMs: number,
+): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), "offstage-bench-"));
   const database = await openDatabase({ url: databaseUrl, directory, logger: createLogger("error") });
   const authorized = { authorization: `Bearer ${benchKey}` };
@@ -72,7 +77,7 @@ export async function manyListeners({ url, databaseUrl }: ApiServerReady, post: 
       ["that all list", issue],
       ["that none lists", deliver("push", push)],
     ] as const) {
-      const { perSecond, p50Ms, p99Ms } = summarize(await load(work, { concurrency, durationMs: 4_000 }), 4_000);
+      const { perSecond, p50Ms, p99Ms } = summarize(await load(work, { concurrency, durationMs }), durationMs);
       lines.push(
         `  an event ${what}, ${concurrency} at once: ${perSecond.toFixed(0)} a second, p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms\n`,
       );

@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto";
 import { Agent } from "node:http";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { benchKey, type ApiServerReady } from "./api-server.ts";
 import { example, manyConditions, manyListeners } from "./inbound-listeners.ts";
 import { compare, comparedHead, machine, table, type Work } from "./measure.ts";
@@ -19,13 +20,35 @@ import { familyCpuMs, startServed, type Served } from "./served.ts";
  * The last two columns are the processor time, in ms, that one delivery takes of the HTTP server's process and of the database's (Linux):
  * they say more than the throughput if others use the machine.
  *
+ * "Its rows by hand" is how much of the time is the rows' own: the minimal server writes the same rows into the same tables in one
+ * statement, and does nothing else.
+ *
  * Then what conditions cost: one event, and 10,000 automations that listen to it on one connection.
  *
  *   npm run bench:inbound
+ *   npm run bench:inbound -- --rounds 3 --seconds 0.5             in less than two minutes
+ *   npm run bench:inbound -- --only "POST /hook" --only again     these alone, beside the bare insert; without the conditions
  */
-const rounds = 6;
-const roundMs = 2_000;
-const concurrencies = [1, 32];
+const { values: options } = parseArgs({
+  options: {
+    rounds: { type: "string", default: "6" },
+    seconds: { type: "string", default: "2" },
+    connections: { type: "string", multiple: true, default: ["1", "32"] },
+    only: { type: "string", multiple: true },
+  },
+});
+const rounds = Number(options.rounds);
+const roundMs = Number(options.seconds) * 1_000;
+const concurrencies = options.connections.map(Number);
+
+/** Without the ways that were not asked for, except the bare one. */
+function asked(ways: Readonly<Record<string, Work>>): Record<string, Work> {
+  const { only } = options;
+  const kept = Object.entries(ways).filter(
+    ([name], place) => place === 0 || only === undefined || only.some((each) => name.includes(each)),
+  );
+  return kept.length === 1 ? {} : Object.fromEntries(kept);
+}
 
 const published = await example("issues", "opened");
 /** GitHub's published example of an issue that was opened, of another issue each time: some 12 kB. */
@@ -55,6 +78,7 @@ async function hook(
   macro: string,
   trigger: object,
   outcome: "accepted" | "duplicate" | "filtered",
+  addressOf = (id: string): string => new URL(`/hook/${id}`, url).href,
 ): Promise<Work> {
   const automation = { name: macro, macro, instructions: "Work", triggers: [{ type: "webhook", ...trigger }] };
   const key = { authorization: `Bearer ${benchKey}` };
@@ -62,7 +86,7 @@ async function hook(
     triggers: { id: string; secret?: string }[];
   };
   const { id, secret } = made.triggers[1] ?? {};
-  const address = new URL(`/hook/${id}`, url).href;
+  const address = addressOf(id ?? "");
   let n = 0;
   return async () => {
     n += 1;
@@ -80,6 +104,7 @@ async function forgeHook(
   { url, post }: { readonly url: string; readonly post: Post },
   path: string,
   of: (n: number) => object,
+  addressOf = (id: string): string => new URL(`/hook/forge/${id}`, url).href,
 ): Promise<Work> {
   const key = { authorization: `Bearer ${benchKey}` };
   const forge = { kind: "github", webUrl: `https://github.com/${path}`, credential: { type: "configured" } };
@@ -90,7 +115,7 @@ async function forgeHook(
   const listens = { type: "forge", connectionId: made.id, events: ["issue.opened"] };
   const automation = { name: "listens", macro: `listens-${path}`, instructions: "Work", triggers: [listens] };
   await post(new URL("/automation/create", url).href, automation, key);
-  const address = new URL(`/hook/forge/${made.id}`, url).href;
+  const address = addressOf(made.id);
   let n = 0;
   return async () => {
     n += 1;
@@ -120,6 +145,7 @@ async function deliveries(api: Served<ApiServerReady>, post: Post): Promise<stri
   const ways = {
     "bare insert": bare(plain.ready.url, post, "bare", payload),
     "POST /hook/{id}": await hook(server, "plain", {}, "accepted"),
+    "its rows by hand": await hook(server, "by-hand", {}, "accepted", (id) => `${plain.ready.url}/rows/trigger/${id}`),
     "signed with HMAC": await hook(server, "signed", signed, "accepted"),
     "delivered again": await hook(server, "again", {}, "duplicate"),
     "a condition holds": await hook(
@@ -130,18 +156,30 @@ async function deliveries(api: Served<ApiServerReady>, post: Post): Promise<stri
     ),
     "it does not": await hook(server, "filtered", { condition: "event.issue.number == 0" }, "filtered"),
     "of a forge": await forgeHook(server, "bench", payload),
+    "that one's rows by hand": await forgeHook(
+      server,
+      "by-hand",
+      payload,
+      (id) => `${plain.ready.url}/rows/connection/${id}`,
+    ),
   };
   const texts = {
     "bare insert of a text": bare(plain.ready.url, post, "text", textPayload),
     "a text of a forge": await forgeHook(server, "text", textPayload),
+    "the text's rows by hand": await forgeHook(
+      server,
+      "text-by-hand",
+      textPayload,
+      (id) => `${plain.ready.url}/rows/connection/${id}`,
+    ),
   };
   const spent = async (name: string): Promise<number[]> => [
-    await (name.startsWith("bare insert") ? plain : api).cpuMs(),
+    await (/^bare insert|by hand$/u.test(name) ? plain : api).cpuMs(),
     await familyCpuMs(databasePid),
   ];
   const rows: string[][] = [];
   for (const concurrency of concurrencies)
-    for (const compared of [ways, texts])
+    for (const compared of [asked(ways), asked(texts)])
       rows.push(...(await compare(compared, { concurrency, rounds, roundMs, spent })));
   await plain.stop();
   return table([...comparedHead, "server", "database"], rows);
@@ -153,8 +191,10 @@ try {
   const post = poster(agent);
   process.stdout.write(`${machine()}\n\n`);
   process.stdout.write(`${await deliveries(api, post)}\n`);
-  process.stdout.write(await manyConditions(payload(7)));
-  process.stdout.write(await manyListeners(api.ready, post));
+  if (options.only === undefined) {
+    process.stdout.write(await manyConditions(payload(7)));
+    process.stdout.write(await manyListeners(api.ready, post, roundMs * 2));
+  }
 } finally {
   agent.destroy();
   await api.stop();

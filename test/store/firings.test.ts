@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { Database } from "../../src/database/database.ts";
-import { fireTriggers, prepareFiring, type Firing } from "../../src/store/automations/firings.ts";
+import { fireTriggers, prepareFiring, type Fired, type Firing } from "../../src/store/automations/firings.ts";
 import { findReceivingTrigger, type ReceivingTrigger } from "../../src/store/automations/triggers.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
@@ -105,13 +105,43 @@ describe("fireTriggers", () => {
     ]);
   });
 
-  test("gives the same answer to a list that is written once more", async () => {
+  test("gives the same answer to a list that is written once more, of which what comes again stays a duplicate", async () => {
     const trigger = await addTrigger();
     const list = [firing(trigger, ["1"]), firing(trigger, ["2"], { verdict: { ...always, passes: false } })];
     const first = await fireTriggers(database, list);
     expect(first.map((each) => each?.outcome)).toEqual(["accepted", "filtered"]);
     expect(await fireTriggers(database, list)).toEqual(first);
     expect([await jobsOf(trigger), await arrivalsOf(trigger)].map(({ length }) => length)).toEqual([1, 1]);
+    const [again] = await fireTriggers(database, [firing(trigger, ["1"])]);
+    expect(again).toMatchObject({ outcome: "duplicate", ledgerId: first[0]?.ledgerId });
+  });
+
+  test("answers what came before as a duplicate of the first, and notes no key of it", async () => {
+    const trigger = await addTrigger();
+    const [first, second] = await fireTriggers(database, [firing(trigger, ["a", "b"]), firing(trigger, ["c"])]);
+    const duplicate = { outcome: "duplicate", reason: "it was delivered before" };
+    const list = [
+      firing(trigger, ["b", "c", "d"]),
+      firing(trigger, ["d"]),
+      firing(trigger, ["c"], { verdict: { ...always, passes: false } }),
+    ];
+    const fired = await fireTriggers(database, list);
+    expect(fired).toMatchObject([
+      { ...duplicate, ledgerId: first?.ledgerId },
+      { outcome: "accepted" },
+      { outcome: "filtered", reason: "its condition does not hold" },
+    ]);
+    expect(await fireTriggers(database, list)).toEqual(fired);
+    expect(await arrivalsOf(trigger)).toEqual([
+      { ...duplicate, originalId: first?.ledgerId, payload: null },
+      { outcome: "filtered", reason: "its condition does not hold", originalId: null, payload: { keys: ["c"] } },
+    ]);
+    const { rows } = await database.pool.query<{ key: string; id: string }>(
+      "select key, ledger_id as id from received_key where scope = $1 order by key",
+      [trigger.fireable.id],
+    );
+    const ids = [first, first, second, fired[1]].map((each) => each?.ledgerId);
+    expect(rows).toEqual(["a", "b", "c", "d"].map((key, index) => ({ key, id: ids[index] })));
   });
 
   test("leaves no key of what its condition filters, and says why", async () => {
@@ -141,6 +171,7 @@ describe("fireTriggers", () => {
     await database.pool.query(change, [changed.fireable.id]);
     const fired = await fireTriggers(database, [firing(changed, ["1"]), firing(other, ["1"])]);
     expect(fired).toEqual([null, expect.objectContaining({ outcome: "accepted" })]);
+    expect(await fireTriggers(database, [firing(changed, ["1"])])).toEqual([null]);
     expect([await jobsOf(changed), await arrivalsOf(changed)]).toEqual([[], []]);
     expect(await jobsOf(other)).toHaveLength(1);
     const { rows } = await database.pool.query("select from received_key where scope = $1", [changed.fireable.id]);
@@ -156,11 +187,12 @@ describe("fireTriggers", () => {
     );
     const trigger = await addTrigger();
     await fireTriggers(database, [firing(trigger, ["1"]), firing(trigger, ["2"]), firing(trigger, ["1"])]);
+    await fireTriggers(database, [firing(trigger, ["3"])]);
     const { rows } = await database.pool.query<{ type: string; job: string }>(
       "select type, data ->> 'id' as job from webhook_delivery where webhook_id = $1",
       [id],
     );
-    expect(rows.map(({ type }) => type)).toEqual(["job.pending", "job.pending"]);
+    expect(rows.map(({ type }) => type)).toEqual(["job.pending", "job.pending", "job.pending"]);
     expect(rows.map(({ job }) => job).toSorted((a, b) => a.localeCompare(b))).toEqual(
       (await jobsOf(trigger)).toSorted((a, b) => a.localeCompare(b)),
     );
@@ -169,6 +201,31 @@ describe("fireTriggers", () => {
 });
 
 describe("deliveries at once", () => {
+  test("of which one waits for another's commit leave no key of those that came second", async () => {
+    const trigger = await addTrigger();
+    const first = randomUUID();
+    let second: Promise<(Fired | null)[]> | undefined;
+    await database.transaction(async (transaction) => {
+      await transaction.query(
+        "insert into received_key (organization_id, scope, key, ledger_id) values ($1, $2, 'b', $3)",
+        [organizationId, trigger.fireable.id, first],
+      );
+      second = fireTriggers(database, [firing(trigger, ["a", "b", "c"])]);
+      await vi.waitUntil(async () => {
+        const { rows } = await database.pool.query(
+          "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+        );
+        return rows.length > 0;
+      });
+    });
+    expect(await second).toMatchObject([{ outcome: "duplicate", ledgerId: first }]);
+    const { rows } = await database.pool.query<{ key: string }>("select key from received_key where scope = $1", [
+      trigger.fireable.id,
+    ]);
+    expect(rows).toEqual([{ key: "b" }]);
+    expect(await jobsOf(trigger)).toEqual([]);
+  });
+
   test("are committed together, and each has its own outcome", async () => {
     const trigger = await addTrigger();
     const inserts = createBatchedInserts(database);

@@ -82,3 +82,33 @@ test("counts once for all that come meanwhile, and again if the count failed", a
   count = () => Promise.resolve(0);
   await admit("two");
 });
+
+test("lets work in by the count of just now while the next one is made, and refuses none by it", async () => {
+  const counts: ((count: number) => void)[] = [];
+  const query = () => new Promise((resolve) => counts.push((count) => resolve({ rows: [{ count }] })));
+  let now = 0;
+  const admit = createAdmission({
+    database: { pool: { query } } as unknown as Database,
+    queueLimit: 4,
+    hasRoom: () => Promise.resolve(true),
+    now: () => now,
+  });
+  const first = admit("one");
+  await vi.waitUntil(() => counts.length === 1);
+  counts[0]?.(1);
+  await first;
+  now = 1_000;
+  await admit("one");
+  await admit("one");
+  const [beyond, other] = [admit("one"), admit("one")];
+  await vi.waitUntil(() => counts.length === 2);
+  counts[1]?.(0);
+  await Promise.all([beyond, other]);
+  await expect(admit("one")).rejects.toThrow(UnavailableError);
+  // What was counted long ago says nothing of now.
+  now = 3_000;
+  const late = admit("one");
+  await vi.waitUntil(() => counts.length === 3);
+  counts[2]?.(4);
+  await expect(late).rejects.toThrow(UnavailableError);
+});

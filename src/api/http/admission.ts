@@ -21,6 +21,8 @@ export type AdmissionCheck = (organizationId: string) => Promise<void>;
 
 /** A count is reused for this long, so slightly more than the limit may be accepted meanwhile. */
 const countedForMs = 1_000;
+/** While the next count is made, the one before lets work in, if it was begun so recently. It refuses none. */
+const standsInForMs = 2 * countedForMs;
 const queueFullSeconds = 30;
 const diskFullSeconds = 60;
 
@@ -38,24 +40,46 @@ export function createAdmission({
     /** Those that were admitted since it was begun. */
     admitted: number;
     readonly depth: Promise<number>;
+    /** Its result; null: it is still being made. */
+    counted: number | null;
+    /** The one before, while this one is being made; null: there is none that is recent enough. */
+    before: Count | null;
     readonly at: number;
   }
   const counts = new Map<string, Count>();
   let room: { readonly is: Promise<boolean>; readonly at: number } | null = null;
 
-  /** Requests that come while a count is made wait for that one, instead of each making its own. */
-  async function depthOf(organizationId: string): Promise<number> {
-    let count = counts.get(organizationId);
-    if (count === undefined || now() - count.at >= countedForMs) {
-      const depth = queueDepth(database, organizationId, queueLimit);
-      const begun = { admitted: 0, depth, at: now() };
-      counts.set(organizationId, (count = begun));
-      depth.catch(() => {
+  function begin(organizationId: string, last: Count | undefined): Count {
+    const isRecent = last !== undefined && last.counted !== null && now() - last.at < standsInForMs;
+    const depth = queueDepth(database, organizationId, queueLimit);
+    const begun: Count = { admitted: 0, depth, counted: null, before: isRecent ? last : null, at: now() };
+    counts.set(organizationId, begun);
+    depth.then(
+      (counted) => {
+        begun.counted = counted;
+        begun.before = null;
+      },
+      () => {
         if (counts.get(organizationId) === begun) counts.delete(organizationId);
-      });
+      },
+    );
+    return begun;
+  }
+
+  /**
+   * Requests that come while a count is made wait for that one, instead of each making its own; not even for that one if the count before
+   * lets them in: a long queue takes the database longer to count than a request lasts.
+   */
+  async function depthOf(organizationId: string): Promise<number> {
+    const last = counts.get(organizationId);
+    const count = last === undefined || now() - last.at >= countedForMs ? begin(organizationId, last) : last;
+    const own = (count.admitted += 1);
+    const { before } = count;
+    if (before !== null && before.counted !== null) {
+      const estimate = before.counted + (before.admitted += 1);
+      if (estimate <= queueLimit) return estimate;
     }
-    const before = (count.admitted += 1);
-    return (await count.depth) + before;
+    return (await count.depth) + own;
   }
 
   function isRoomLeft(): Promise<boolean> {

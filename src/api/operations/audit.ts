@@ -102,8 +102,8 @@ function targetOf(request: FastifyRequest, action: string, answer: unknown): str
   const named = Object.values((request.params ?? {}) as Record<string, unknown>).filter(
     (value) => typeof value === "string",
   );
-  const id = typeof answer === "string" ? /"id":"([0-9a-f-]{36})"/u.exec(answer)?.[1] : undefined;
-  const made = named.length === 0 || action.startsWith("create") ? id : undefined;
+  const hasMade = typeof answer === "string" && (named.length === 0 || action.startsWith("create"));
+  const made = hasMade ? /"id":"([0-9a-f-]{36})"/u.exec(answer)?.[1] : undefined;
   const all = made === undefined ? named : [...named, made];
   return all.length === 0 ? null : all.join("/");
 }

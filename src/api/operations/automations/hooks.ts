@@ -283,6 +283,8 @@ function deliveryOf(request: FastifyRequest): InboundDelivery {
 }
 
 function headersOf({ headers }: FastifyRequest): InboundDelivery["headers"] {
+  // Nearly none is a list: the others need no copy.
+  if (!Object.values(headers).some(Array.isArray)) return headers as InboundDelivery["headers"];
   const single = Object.entries(headers).map(([name, value]) => [
     name,
     Array.isArray(value) ? value.join(", ") : value,

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { EventContext } from "../../../domain/automations/automation.ts";
 import type { Received } from "../../../domain/automations/trigger.ts";
 import { newId } from "../../../domain/fields/new-id.ts";
@@ -114,7 +114,7 @@ export function eventKeys(deliveryId: string | null, contentKey: string | null, 
     ...(contentKey === null ? [] : [`content:${contentKey}`]),
   ];
   // An index of PostgreSQL takes some 2,700 bytes.
-  return keys.map((key) => (key.length <= longestKey ? key : createHash("sha256").update(key).digest("base64url")));
+  return keys.map((key) => (key.length <= longestKey ? key : hash("sha256", key, "base64url")));
 }
 
 /** Characters of a key as it is; a longer one is hashed. */
@@ -169,9 +169,9 @@ const sameContentMs = 60_000;
  * distinguished from one that says the same later.
  */
 function sameContentKeys({ body }: InboundDelivery, now: number): string[] {
-  const hash = createHash("sha256").update(body).digest("base64url");
+  const digest = hash("sha256", body, "base64url");
   const minute = Math.floor(now / sameContentMs);
-  return [minute, minute + 1].map((each) => `content:${hash}:${each}`);
+  return [minute, minute + 1].map((each) => `content:${digest}:${each}`);
 }
 
 /** The payload as the database can store it: a sender can't change it. @throws InvalidInputError if it is nested too deep, or too large */

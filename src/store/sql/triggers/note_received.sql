@@ -17,8 +17,10 @@ begin
     select owner, place, each_key, own_id from unnest(given) as each_key order by each_key on conflict do nothing;
   get diagnostics added = row_count;
   if added = cardinality(given) then return null; end if;
-  select ledger_id into original from received_key
-    where scope = place and key = any(given) and ledger_id <> own_id order by created_at limit 1;
+  -- By the primary key and sorted afterwards: for the first by its time the planner would walk through the times of all.
+  select ledger_id into original from (
+      select ledger_id, created_at from received_key where scope = place and key = any(given) offset 0) as known
+    where ledger_id <> own_id order by created_at limit 1;
   if original is not null then
     delete from received_key where scope = place and key = any(given) and ledger_id = own_id;
   end if;
