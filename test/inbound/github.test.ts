@@ -241,6 +241,19 @@ describe("what is another happening has other content", () => {
     [
       "issues.labeled",
       { issue: { updated_at: "2026-01-01T00:00:00Z" } },
+
+  test("a status counts for the branch that ends with its commit, and of several for the default branch", () => {
+    const sha = "a".repeat(40);
+    const branch = (name: string, at = "b".repeat(40)) => ({ name, commit: { sha: at } });
+    const of = (...branches: object[]) => tell("status", { sha, branches })[0]?.event.checks?.branch;
+    // GitHub's example: all three have the commit, and none ends with it.
+    expect(tell("status")[0]?.event.checks?.branch).toBe("master");
+    expect(of(branch("one"), branch("work", sha), branch("master"))).toBe("work");
+    expect(of(branch("begun", sha), branch("master", sha))).toBe("master");
+    expect(of(branch("one", sha), branch("other", sha))).toBeNull();
+    expect(of(branch("one"))).toBe("one");
+    expect(of()).toBeNull();
+  });
       { issue: { updated_at: "2026-01-01T00:01:00Z" } },
     ],
     ["issues.labeled", { label: { id: 1, name: "a" } }, { label: { id: 2, name: "b" } }],
