@@ -99,6 +99,8 @@ export const forgeEventSchema = z.object({
   transition: z.enum(["opened", "reopened", "readyForReview"]).optional(),
   comment: comment.optional(),
   review: z
+  /** Of `issue.opened`: whether it was moved here from another repository. Absent: it was not, or the forge does not say it. */
+  transferred: z.boolean().optional(),
     .object({
       /** null if the forge does not say it. */
       id: text.nullable(),

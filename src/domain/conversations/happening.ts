@@ -94,9 +94,10 @@ export function happeningOf(event: ForgeEvent): { readonly where: Where; readonl
   const { pullRequest, issue, checks, push } = event;
   switch (event.name) {
     case "issue.opened":
-      // The person who reopens it may not be its author, and others may have edited it: its text then counts as no
-      // person's comment.
-      return issue === undefined || event.transition !== "opened" ? null : aboutIssue(event, issue);
+      // The person who reopens or moves it may not be its author, and others may have edited it: its text then counts
+      // as no person's comment. What it says was said where it comes from, too.
+      if (event.transition !== "opened" || event.transferred === true) return null;
+      return issue === undefined ? null : aboutIssue(event, issue);
     case "issue.commented":
       return issue === undefined ? null : aboutIssue(event, issue);
     case "pullRequest.commented":

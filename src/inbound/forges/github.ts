@@ -80,9 +80,13 @@ interface Read<About> {
 }
 
 const issueActions: Readonly<Record<string, (given: Read<ReturnType<typeof issue>>) => ForgeHappening[]>> = {
-  opened: ({ about, id }) => [
-    { name: "issue.opened", key: [id], subject: about.url, fields: { issue: about, transition: "opened" } },
-  ],
+  opened: ({ payload, about, id }) => {
+    // One that came from another repository says there what it was.
+    const { old_issue: before, old_repository: from } = (payload as Payload<"webhook-issues-opened">).changes ?? {};
+    const isMoved = before != null || from != null;
+    const fields = { issue: about, transition: "opened", ...(isMoved && { transferred: true }) } as const;
+    return [{ name: "issue.opened", key: [id], subject: about.url, fields }];
+  },
   reopened: ({ about, id, changedAt }) => [
     {
       name: "issue.opened",
