@@ -75,6 +75,14 @@ test("a comment on a line has file, line, hunk and thread, and an answer has the
   expect(answer?.event.comment).toMatchObject({ id: "5", threadId: "284312630" });
 });
 
+test("a comment on several lines has the first and the last of them, of the commit that has them", () => {
+  const on = (comment: object) => tell("pull_request_review_comment.created", { comment })[0]?.event.comment;
+  const first = { start_line: 3, line: 9, original_start_line: 13, original_line: 19 };
+  expect(on(first)).toMatchObject({ firstLine: 3, line: 9 });
+  expect(on({ ...first, start_line: null, line: null })).toMatchObject({ firstLine: 13, line: 19 });
+  expect(on({ ...first, start_line: null })).not.toHaveProperty("firstLine");
+});
+
 test("the end of a long hunk is kept, and long texts are cut between characters", () => {
   const hunk = `@@ -1 +1 @@\n${"+x\n".repeat(10_000)}+here`;
   const [happening] = tell("pull_request_review_comment.created", {
@@ -233,14 +241,6 @@ describe("one failing run is one event", () => {
     expect(tell("status", { state: "pending" })).toEqual([]);
     expect(keyOf("status", { state: "error", id: 2 })).not.toBe(keyOf("status", { state: "error", id: 1 }));
   });
-});
-
-describe("what is another happening has other content", () => {
-  test.each<[string, Parameters<typeof tell>[1], Parameters<typeof tell>[1]]>([
-    ["issue_comment.created", { comment: { id: 1, body: "again" } }, { comment: { id: 2, body: "again" } }],
-    [
-      "issues.labeled",
-      { issue: { updated_at: "2026-01-01T00:00:00Z" } },
 
   test("a status counts for the branch that ends with its commit, and of several for the default branch", () => {
     const sha = "a".repeat(40);
@@ -254,6 +254,14 @@ describe("what is another happening has other content", () => {
     expect(of(branch("one"))).toBe("one");
     expect(of()).toBeNull();
   });
+});
+
+describe("what is another happening has other content", () => {
+  test.each<[string, Parameters<typeof tell>[1], Parameters<typeof tell>[1]]>([
+    ["issue_comment.created", { comment: { id: 1, body: "again" } }, { comment: { id: 2, body: "again" } }],
+    [
+      "issues.labeled",
+      { issue: { updated_at: "2026-01-01T00:00:00Z" } },
       { issue: { updated_at: "2026-01-01T00:01:00Z" } },
     ],
     ["issues.labeled", { label: { id: 1, name: "a" } }, { label: { id: 2, name: "b" } }],
