@@ -203,6 +203,10 @@ describe("one failing run is one event", () => {
     });
     expect(own?.event.checks?.branch).toBe("main");
   });
+  test("nor is that of a fork that is gone", () => {
+    const changes = { workflow_run: { ...failed, head_branch: "main", head_repository: null } };
+    expect(tell("workflow_run.completed", changes)[0]?.event.checks?.branch).toBeNull();
+  });
   test("another attempt is another one", () => {
     const first = keyOf("workflow_run.completed", { workflow_run: failed });
     expect(keyOf("workflow_run.completed", { workflow_run: { ...failed, updated_at: "2026-01-01T00:00:00Z" } })).toBe(

@@ -28,6 +28,9 @@ function numbers(given: PullRequests, repositoryId: string | null): number[] {
   return present(here.map((each) => integer(each?.number)));
 }
 
+/** Whether it says that there is no repository any more, as of a fork that was deleted. */
+const isGone = (from: unknown): boolean => from === null;
+
 function isElsewhere(from: unknown, here: unknown): boolean {
   const [one, other] = [identifier(from), identifier(here)];
   return one !== null && other !== null && one !== other;
@@ -67,7 +70,10 @@ export function workflowRun(payload: object, repositoryUrl: string | null): Forg
     url: text(given?.html_url, longest.url),
     sha: required(text(given?.head_sha, longest.name), "workflow_run.head_sha"),
     // A fork's branch may have the name of one of ours.
-    branch: isElsewhere(given?.head_repository?.id, of?.id) ? null : text(given?.head_branch, longest.name),
+    branch:
+      isGone(given?.head_repository) || isElsewhere(given?.head_repository?.id, of?.id)
+        ? null
+        : text(given?.head_branch, longest.name),
     pullRequests: numbers(given?.pull_requests, identifier(of?.id)),
   };
   const run = ["workflow", id, integer(given?.run_attempt) ?? 1];
