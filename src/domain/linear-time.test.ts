@@ -241,6 +241,7 @@ const calls: Readonly<Record<string, Call>> = {
   "prompts.checksPrompt": (exported, text) =>
     withArguments(text, [{ ...failedCheck(text), logEnd: text }])(exported, text),
   "prompts.untrustedData": (exported, text) => withArguments(text, { [text]: [text] })(exported, text),
+  "prompts.placeData": (exported, text) => withArguments({ path: text, line: 1, hunk: text })(exported, text),
   "prompts.reviewPrompt": (exported, text) =>
     withArguments({ by: { ...writer, login: text }, body: "", number: 1 }, [noteOf(text)])(exported, text),
   "prompts.sayingPrompt": (exported, text) =>
@@ -503,6 +504,7 @@ const calls: Readonly<Record<string, Call>> = {
     const policy = { admins: ["a@b"], domains: ["b.example"], githubOrganizations: ["c"], defaultRole: "member" };
     withArguments(identity, policy)(exported, text);
   },
+  "event-subject.isAboutIssue": first,
   "event-subject.isAboutSubject": first,
   "event-subject.isAboutPullRequest": first,
   "csv.csvOf": (exported, text) => withArguments([{ key: text, name: text }], ["key", "name"])(exported, text),

@@ -48,6 +48,16 @@ describe("hasStandardSignature", () => {
   test("accepts the published example", () => {
     expect(hasStandardSignature({ headers, body }, [secret], at * 1_000)).toBe(true);
   });
+  test("accepts it under the names that Svix has for the headers, and no mixture of both", () => {
+    const own = Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name.replace("webhook-", "svix-"), value]),
+    );
+    const isTaken = (given: Record<string, string>): boolean =>
+      hasStandardSignature({ headers: given, body }, [secret], at * 1_000);
+    expect(isTaken(own)).toBe(true);
+    expect(isTaken({ ...own, "webhook-id": headers["webhook-id"] })).toBe(false);
+    expect(isTaken({ ...own, "svix-id": "another" })).toBe(false);
+  });
   test("accepts one of several signatures, and one of two secrets", () => {
     const several = { ...headers, "webhook-signature": `v1a,x v1,${Buffer.alloc(32).toString("base64")} ${signature}` };
     expect(hasStandardSignature({ headers: several, body }, ["whsec_AAAA", secret], at * 1_000)).toBe(true);

@@ -45,7 +45,8 @@ export function hasToken(given: string | undefined, secrets: readonly string[]):
 
 /**
  * Whether a delivery is signed as https://www.standardwebhooks.com says: HMAC-SHA256 over id, time and body, in base64, of which
- * the header may hold several.
+ * the header may hold several. Svix, where this comes from, and those who send by it call the headers `svix-…`
+ * (https://docs.svix.com/receiving/verifying-payloads/how-manual).
  * @param secrets with or without `whsec_`, in base64
  * @param now ms since the epoch
  */
@@ -54,7 +55,9 @@ export function hasStandardSignature(
   secrets: readonly string[],
   now: number,
 ): boolean {
-  const { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": header } = delivery.headers;
+  const { headers } = delivery;
+  const from = headers["webhook-id"] === undefined ? "svix" : "webhook";
+  const [id, timestamp, header] = ["id", "timestamp", "signature"].map((part) => headers[`${from}-${part}`]);
   if (id === undefined || timestamp === undefined || header === undefined) return false;
   if (!/^\d{1,12}$/u.test(timestamp) || Math.abs(now - Number(timestamp) * 1_000) > toleranceMs) return false;
   const signatures = header

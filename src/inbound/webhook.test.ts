@@ -18,6 +18,7 @@ describe("the id of a delivery", () => {
   it("is none without a header, and none that is empty or too long to be kept", () => {
     expect(idOf({})).toBeNull();
     expect(idOf({ "webhook-id": "", "x-github-delivery": "d" })).toBe("d");
+    expect([idOf({ "svix-id": "s" }), idOf({ "x-shopify-webhook-id": "t" })]).toEqual(["s", "t"]);
     expect(idOf({ "webhook-id": "x".repeat(501) })).toBeNull();
   });
 });

@@ -7,16 +7,18 @@ import { idWithBody, type InboundDelivery } from "./delivery.ts";
 import { hasHmac, hasStandardSignature } from "./signatures.ts";
 
 /**
- * Headers in which senders send a delivery's id, the same if they send it again: Standard Webhooks, the header of the
- * draft for idempotent requests (GitLab's too), GitHub, Gitea, Forgejo, and Bitbucket.
+ * Headers in which senders send a delivery's id, the same if they send it again: Standard Webhooks, by Svix's own name
+ * too, the header of the draft for idempotent requests (GitLab's too), GitHub, Gitea, Forgejo, Bitbucket, and Shopify.
  */
 const idHeaders = [
   "webhook-id",
+  "svix-id",
   "idempotency-key",
   "x-github-delivery",
   "x-gitea-delivery",
   "x-forgejo-delivery",
   "x-request-uuid",
+  "x-shopify-webhook-id",
 ] as const;
 const longestId = 500;
 

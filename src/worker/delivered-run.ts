@@ -100,7 +100,7 @@ async function repositoryOf(
 async function whyNotPushedTo(
   { keyOf }: DeliveredRunServices,
   { organizationId }: ClaimedJob,
-  { event: { pullRequest }, repository }: DeliveredRun,
+  { event: { pullRequest, repository: delivered }, repository }: DeliveredRun,
 ): Promise<string | null> {
   if (pullRequest === undefined) return "the event is about no pull request";
   const { number, head, target, state } = pullRequest;
@@ -111,6 +111,9 @@ async function whyNotPushedTo(
   const [from, own] = [addressIn(head.repositoryUrl), addressIn(repository.url)];
   if (from === null || own === null || (await keyOf(from, organizationId)) !== (await keyOf(own, organizationId)))
     return `the branch of pull request #${number} is in another repository, which Offstage does not push to`;
+  // As of a pull request that brings it to a branch of releases: nobody would review what is pushed there.
+  if (head.branch === delivered?.defaultBranch)
+    return `the branch of pull request #${number} is the repository's default branch, which no run pushes to`;
   return null;
 }
 

@@ -63,6 +63,16 @@ describe("an issue's text", () => {
     expect(saidIn(event)).toMatchObject({ by: null, body: expect.stringContaining(order) });
   });
 
+  test("is not said again in the repository to which somebody moves it on GitHub", () => {
+    const moved = examples.find(({ key, payload }) => key === "issues.opened" && "changes" in payload);
+    const event = eventOf({ forge: "github", headers: {}, ...moved, payload: moved?.payload ?? {} }, ({ issue }) => {
+      Object.assign(issue as object, { body: order });
+    });
+    expect(event).toMatchObject({ name: "issue.opened", transition: "opened", transferred: true });
+    expect(happeningOf(event)).toBeNull();
+    expect(steeringHintOf(event, "offstage")).toBeNull();
+  });
+
   test.each([
     ["a stranger's", byStranger],
     ["the maintainer's own, which others may have edited", byMaintainer],

@@ -155,6 +155,18 @@ test("nothing is pushed to a fork's pull request, nor to the branch of that name
   await post(`/automation/${made.id}/delete`, {});
 });
 
+test("nothing is pushed to the default branch, also if a pull request brings that to another branch", async () => {
+  const made = await automate({ events: ["pullRequest.labeled"], pushTo: "pullRequest" });
+  const head = { ref: "main", sha: "a".repeat(40), repo: { html_url: repository } };
+  const release = { ...pullRequest, id: 8, number: 8, head, base: { ref: "release" } };
+  await deliver("pull_request", { action: "labeled", label: { id: 1, name: "go" }, pull_request: release });
+  expect(await decisionOf(made.id)).toMatchObject({
+    outcome: "filtered",
+    reason: "the branch of pull request #8 is the repository's default branch, which no run pushes to",
+  });
+  await post(`/automation/${made.id}/delete`, {});
+});
+
 test("a comment on GitHub, which names no branch, pushes to the pull request's own, and to no fork's", async () => {
   await world.forge.commit("acme", "shop", "asked", { "asked.txt": "asked\n" });
   world.forge.propose("acme", "shop", { number: 6, head: "asked" });

@@ -75,6 +75,14 @@ test("a comment on a line has file, line, hunk and thread, and an answer has the
   expect(answer?.event.comment).toMatchObject({ id: "5", threadId: "284312630" });
 });
 
+test("a comment on several lines has the first and the last of them, of the commit that has them", () => {
+  const on = (comment: object) => tell("pull_request_review_comment.created", { comment })[0]?.event.comment;
+  const first = { start_line: 3, line: 9, original_start_line: 13, original_line: 19 };
+  expect(on(first)).toMatchObject({ firstLine: 3, line: 9 });
+  expect(on({ ...first, start_line: null, line: null })).toMatchObject({ firstLine: 13, line: 19 });
+  expect(on({ ...first, start_line: null })).not.toHaveProperty("firstLine");
+});
+
 test("the end of a long hunk is kept, and long texts are cut between characters", () => {
   const hunk = `@@ -1 +1 @@\n${"+x\n".repeat(10_000)}+here`;
   const [happening] = tell("pull_request_review_comment.created", {
@@ -195,6 +203,10 @@ describe("one failing run is one event", () => {
     });
     expect(own?.event.checks?.branch).toBe("main");
   });
+  test("nor is that of a fork that is gone", () => {
+    const changes = { workflow_run: { ...failed, head_branch: "main", head_repository: null } };
+    expect(tell("workflow_run.completed", changes)[0]?.event.checks?.branch).toBeNull();
+  });
   test("another attempt is another one", () => {
     const first = keyOf("workflow_run.completed", { workflow_run: failed });
     expect(keyOf("workflow_run.completed", { workflow_run: { ...failed, updated_at: "2026-01-01T00:00:00Z" } })).toBe(
@@ -232,6 +244,19 @@ describe("one failing run is one event", () => {
     });
     expect(tell("status", { state: "pending" })).toEqual([]);
     expect(keyOf("status", { state: "error", id: 2 })).not.toBe(keyOf("status", { state: "error", id: 1 }));
+  });
+
+  test("a status counts for the branch that ends with its commit, and of several for the default branch", () => {
+    const sha = "a".repeat(40);
+    const branch = (name: string, at = "b".repeat(40)) => ({ name, commit: { sha: at } });
+    const of = (...branches: object[]) => tell("status", { sha, branches })[0]?.event.checks?.branch;
+    // GitHub's example: all three have the commit, and none ends with it.
+    expect(tell("status")[0]?.event.checks?.branch).toBe("master");
+    expect(of(branch("one"), branch("work", sha), branch("master"))).toBe("work");
+    expect(of(branch("begun", sha), branch("master", sha))).toBe("master");
+    expect(of(branch("one", sha), branch("other", sha))).toBeNull();
+    expect(of(branch("one"))).toBe("one");
+    expect(of()).toBeNull();
   });
 });
 

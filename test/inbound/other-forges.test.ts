@@ -65,6 +65,13 @@ test.each([
 describe("GitLab", () => {
   const tell = tellerOf(gitlabSamples);
 
+  test("a comment on several lines has the first of them", () => {
+    const on = (start: object) =>
+      tell("note: on a line", { object_attributes: { position: { line_range: { start } } } })[0]?.event.comment;
+    expect(on({ type: "new", old_line: null, new_line: 3 })).toMatchObject({ firstLine: 3, line: 7 });
+    expect(on({ type: "new", old_line: null, new_line: 7 })).not.toHaveProperty("firstLine");
+  });
+
   test("a comment has the address of its merge request's own events, and its thread", () => {
     const [happening] = tell("note: on a line");
     const url = "https://gitlab.example/mike/diaspora/-/merge_requests/1";

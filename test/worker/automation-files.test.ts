@@ -195,6 +195,26 @@ test("a change keeps the automation's id and addresses, also in a renamed file; 
   expect((await api.get(`/automation/${macroOf("renamed")}`)).body.id).toBe(first.id);
 });
 
+test("each trigger of a file keeps its address if one before it is taken out, or another comes before it", async () => {
+  const webhook = (kind: string, most = 5): string =>
+    `  - {type: webhook, condition: "event.kind == '${kind}'", maxPerHour: ${most}}\n`;
+  const addressesOf = async (...webhooks: string[]): Promise<Record<string, string>> => {
+    await push({ "a.yaml": file(`macro: ${macroOf("several")}\ntriggers:\n${webhooks.join("")}`) });
+    await look();
+    const { triggers } = (await api.get(`/automation/${macroOf("several")}`)).body;
+    const all = triggers.slice(1) as { readonly condition: string; readonly url: string }[];
+    return Object.fromEntries(all.map(({ condition, url }) => [condition.split("'")[1], url]));
+  };
+  await switchTo(true);
+  const { build, ...others } = await addressesOf(webhook("build"), webhook("deploy"), webhook("alert"));
+  expect(new Set([build, ...Object.values(others)]).size).toBe(3);
+  // One is taken out, and another one changed.
+  expect(await addressesOf(webhook("deploy", 9), webhook("alert"))).toEqual(others);
+  const again = await addressesOf(webhook("build"), webhook("alert"), webhook("deploy", 9));
+  expect(again).toMatchObject(others);
+  expect(again["build"]).not.toBe(build);
+});
+
 test("an error in one file is reported at the commit, leaves its last good version working, and the others change", async () => {
   await push({ [`${macroOf("a")}.yaml`]: file(), [`${macroOf("b")}.yaml`]: file() });
   await switchTo(true);

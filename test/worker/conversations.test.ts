@@ -69,7 +69,7 @@ const limits = {
   checkRounds: 2,
   conflictRounds: 1,
   usd: 10,
-  bots: ["helper[bot]"],
+  bots: ["helper[bot]", "copilot"],
   checksMs: 0,
   reviewMs: 0,
 };
@@ -177,7 +177,7 @@ const comment = (body: string, by: string, more: object = {}) => ({
   id: String((count += 1)),
   body,
   url: null,
-  author: account(by, by.endsWith("[bot]")),
+  author: account(by, by.endsWith("[bot]") || by === "Copilot"),
   path: null,
   line: null,
   hunk: null,
@@ -485,7 +485,9 @@ test("who may not write steers nothing, nor does a bot that is not allowed by na
   });
   expect(await followUps()).toEqual([]);
   expect(await say("@offstage hello", "helper[bot]")).toMatchObject({ outcome: "fired" });
-  expect(await followUps()).toHaveLength(1);
+  // As GitHub delivers what its own App says.
+  expect(await say("@offstage hello", "Copilot")).toMatchObject({ outcome: "fired" });
+  expect(await followUps()).toHaveLength(2);
 });
 
 test("what a connection says itself of who calls by what goes before the server's settings", async () => {

@@ -10,6 +10,7 @@ import { noteCommit } from "../../src/store/queue/recorded-commits.ts";
 import { createConnection } from "../../src/store/secrets/forge-connections.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
+import { mostRunsOfSubject } from "../../src/domain/automations/trigger.ts";
 import { createLogger } from "../../src/observability.ts";
 import { releaseJobs } from "../../src/worker/background/held-jobs.ts";
 import { addSession } from "../store/fixtures.ts";
@@ -115,6 +116,30 @@ test("an event fires each trigger that listens to it and whose condition holds, 
     ["https://git.example.com/acme/one"],
     ["https://git.example.com/acme/one"],
   ]);
+});
+
+test("a program that writes to an issue whenever a run names it comes to rest, and other issues go on", async () => {
+  const made = await addAutomation({ events: ["issue.commented", "pullRequest.commented"] });
+  const about = async (subject: string, count: number, name = "issue.commented"): Promise<void> => {
+    await Promise.all(Array.from({ length: count }, () => receive({}, { name, subject })));
+    await decideAll();
+  };
+  const started = async (): Promise<number> => {
+    const { rows } = await api.database.pool.query<{ count: number }>(
+      "select count(*)::integer as count from job where automation_id = $1",
+      [made],
+    );
+    return rows[0]?.count ?? 0;
+  };
+  await about("issue 7", mostRunsOfSubject + 2);
+  expect(await started()).toBe(mostRunsOfSubject);
+  const { ledgerId } = await receive({}, { name: "issue.commented", subject: "issue 7" });
+  await decideAll();
+  expect((await entry(ledgerId)).decisions).toMatchObject([{ reason: expect.stringContaining("as many as it may") }]);
+  await about("issue 8", 1);
+  // What follows from work on a pull request is counted as a chain.
+  await about("pull request 9", mostRunsOfSubject + 2, "pullRequest.commented");
+  expect(await started()).toBe(mostRunsOfSubject + 1 + mostRunsOfSubject + 2);
 });
 
 test("an automation may have a thousand triggers: they are saved, shown, and the one whose condition holds decides", async () => {

@@ -15,6 +15,11 @@ export function isAboutSubject(name: string): boolean {
   return aboutSubjects.has(name);
 }
 
+/** Whether deliveries of a forge under this name are about an issue. */
+export function isAboutIssue(name: string): boolean {
+  return aboutSubjects.has(name) && !aboutPullRequests.has(name);
+}
+
 /** Whether deliveries of a forge under this name are about a pull request. */
 export function isAboutPullRequest(name: string): boolean {
   return aboutPullRequests.has(name);

@@ -71,6 +71,8 @@ const comment = z.object({
   /** For a comment on lines of the change. */
   path: text.nullable(),
   line: z.number().int().nullable(),
+  /** Of a comment on several lines the first; `line` is the last. Absent: it is on one, or the delivery does not say it. */
+  firstLine: z.number().int().optional(),
   hunk: text.nullable(),
   /** The thread that a reply must name; null if comments have none. */
   threadId: text.nullable(),
@@ -97,6 +99,8 @@ export const forgeEventSchema = z.object({
   pullRequest: pullRequest.optional(),
   /** Of `issue.opened` and `pullRequest.opened`: whether it is new, was closed before, or was a draft. */
   transition: z.enum(["opened", "reopened", "readyForReview"]).optional(),
+  /** Of `issue.opened`: whether it was moved here from another repository. Absent: it was not, or the forge does not say it. */
+  transferred: z.boolean().optional(),
   comment: comment.optional(),
   review: z
     .object({

@@ -27,8 +27,8 @@ export const ownEventNames = [
 /** An automation has at most so many triggers: what saves, shows and decides about them takes a moment of the server, and not minutes. */
 export const mostTriggers = 1_000;
 /**
- * Runs that an automation starts about one issue, incident or thread of a source: what a run does may change the issue, which is the next
- * event, and whoever seems to have changed it need not be a bot.
+ * Runs that an automation starts about one issue, incident or thread of a source, or one issue of a forge: what a run does may change the
+ * issue, which is the next event, and whoever seems to have changed it need not be a bot.
  */
 export const mostRunsOfSubject = 50;
 /** Runs of which each started the next by an event of Offstage, by a webhook of it, or by what a forge tells of its work. */

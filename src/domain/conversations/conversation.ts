@@ -20,6 +20,8 @@ const noteSchema = z.object({
   body: z.string(),
   path: z.string().nullable(),
   line: z.number().nullable(),
+  /** Of several lines the first. */
+  firstLine: z.number().optional(),
   hunk: z.string().nullable(),
   /** The thread that an answer goes to; null: a comment on the pull request. */
   threadId: z.string().nullable(),

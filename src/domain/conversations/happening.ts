@@ -21,6 +21,8 @@ export interface Said {
   readonly threadId: string | null;
   readonly path: string | null;
   readonly line: number | null;
+  /** Of several lines the first; omitted: it is on one, or it is not known. */
+  readonly firstLine?: number;
   readonly hunk: string | null;
   /** Earlier comments, the oldest first: no delivery has them. Omitted: it is not known. */
   readonly thread?: readonly Earlier[];
@@ -94,9 +96,10 @@ export function happeningOf(event: ForgeEvent): { readonly where: Where; readonl
   const { pullRequest, issue, checks, push } = event;
   switch (event.name) {
     case "issue.opened":
-      // The person who reopens it may not be its author, and others may have edited it: its text then counts as no
-      // person's comment.
-      return issue === undefined || event.transition !== "opened" ? null : aboutIssue(event, issue);
+      // The person who reopens or moves it may not be its author, and others may have edited it: its text then counts
+      // as no person's comment. What it says was said where it comes from, too.
+      if (event.transition !== "opened" || event.transferred === true) return null;
+      return issue === undefined ? null : aboutIssue(event, issue);
     case "issue.commented":
       return issue === undefined ? null : aboutIssue(event, issue);
     case "pullRequest.commented":
@@ -209,12 +212,13 @@ function aboutPullRequest(
   } as const;
   const where = of("pullRequest", number);
   if (comment !== undefined) {
-    const { id, body, author: by, path, line, hunk, threadId, reviewId = null } = comment;
+    const { id, body, author: by, path, line, firstLine, hunk, threadId, reviewId = null } = comment;
     const isOnLines = path !== null;
     const mayBeOfReview = isOnLines || forgesOfVotes.has(forge);
     const group = !mayBeOfReview ? null : reviewId === null ? ofPerson(by) : reviewOf(reviewId).group;
     const key = `${isOnLines ? "lines" : "comment"}:${id}`;
-    const said = { ...shared, key, by, body, commentId: id, isOnLines, threadId, path, line, hunk, group };
+    const lines = { path, line, ...(firstLine !== undefined && { firstLine }), hunk };
+    const said = { ...shared, key, by, body, commentId: id, isOnLines, threadId, ...lines, group };
     return { where, happening: { ...said, isMarked: commentMarkKey(body) !== null } };
   }
   if (review === undefined) return null;

@@ -35,6 +35,10 @@ const blockStart =
 /** A line that is one tag alone is such a block too, but can't interrupt a paragraph. */
 const tagAlone = /^ {0,3}<\/?[a-z][a-z0-9-]*(?:\s[^<>]*)?>\s*$/iu;
 
+/** A line across, or below a heading. */
+const across = /^ {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$/u;
+const belowHeading = /^ {0,3}=+$/u;
+
 /** Reads lines one after the other, and knows in which block it is. */
 class MarkdownReader {
   private readonly parts: MarkdownPart[] = [];
@@ -93,7 +97,7 @@ class MarkdownReader {
   private readInside(line: string, before: string): void {
     if (this.codeFence !== null) {
       this.add(line, "code");
-      if (isCodeFenceEnd(line, this.codeFence)) this.codeFence = null;
+      if (isCodeFenceEnd(line, this.codeFence, this.openIndent)) this.codeFence = null;
       return;
     }
     if (this.isInComment || this.html === "literal") return this.addHtml(line);
@@ -109,7 +113,8 @@ class MarkdownReader {
   }
 
   private readBlock(line: string, before: string): void {
-    const marks = listMarks.exec(line)?.[0] ?? "";
+    const isRule = this.isRule(line);
+    const marks = isRule ? "" : (listMarks.exec(line)?.[0] ?? "");
     if (marks !== "") this.listIndent = indentOf(marks.replaceAll(/[^\t]/gu, " "));
     else if (this.mayIndent && indentOf(line) === 0) this.listIndent = 0;
     const blanks = Math.min(line.length - line.trimStart().length, this.listIndent);
@@ -117,13 +122,16 @@ class MarkdownReader {
     const codeFence = codeFenceMarks.exec(inside)?.[1];
     const isBlock = blockStart.test(inside) || ((marks !== "" || this.paragraph.length === 0) && tagAlone.test(inside));
     const isHtml = /^\s*<!--/u.test(inside) || literalStart.test(inside) || isBlock;
-    const isHeading = /^ {0,3}#{1,6}\s/u.test(inside);
-    const isBeginning = codeFence !== undefined || isHtml || isHeading || marks !== "";
+    const isHeading = isRule || /^ {0,3}#{1,6}\s/u.test(inside);
+    const isBlockOfItsOwn = codeFence !== undefined || isHtml || isHeading;
+    // It is no part of the list item before it, however soon it follows that.
+    if (marks === "" && isBlockOfItsOwn && indentOf(line) < this.listIndent) this.listIndent = 0;
+    const isBeginning = isBlockOfItsOwn || marks !== "";
     if (isBeginning) {
       this.endParagraph();
       this.add(before, "words");
     }
-    this.mayIndent = codeFence !== undefined || isHtml || isHeading;
+    this.mayIndent = isBlockOfItsOwn;
     if (codeFence !== undefined || isHtml) this.openIndent = this.listIndent;
     if (codeFence !== undefined) {
       this.codeFence = codeFence;
@@ -137,6 +145,14 @@ class MarkdownReader {
     if (literalStart.test(inside)) this.html = "literal";
     else if (isBlock) this.html = "block";
     this.addHtml(line);
+  }
+
+  /** Whether a line without words ends the paragraph before it. */
+  private isRule(line: string): boolean {
+    const blanks = Math.min(line.length - line.trimStart().length, this.listIndent);
+    const marks = line.slice(blanks).trimEnd();
+    if (across.test(marks)) return true;
+    return this.paragraph.length > 0 && indentOf(line) >= this.listIndent && belowHeading.test(marks);
   }
 
   /** A line of HTML: backticks make no code in it, and a comment goes on until it is closed. */
@@ -181,9 +197,14 @@ class MarkdownReader {
   }
 }
 
-function isCodeFenceEnd(line: string, codeFence: string): boolean {
+/** @param within the column at which the text begins around it: what is indented by four more is code */
+function isCodeFenceEnd(line: string, codeFence: string, within: number): boolean {
   const marks = line.trim();
-  return marks.length >= codeFence.length && marks === (codeFence[0] ?? "").repeat(marks.length);
+  return (
+    indentOf(line) < within + 4 &&
+    marks.length >= codeFence.length &&
+    marks === (codeFence[0] ?? "").repeat(marks.length)
+  );
 }
 
 /** Columns of a line's indentation. */

@@ -52,13 +52,17 @@ export function isRecentNote({ at }: Note, now: number): boolean {
  * @param now ms since the epoch
  */
 export function withNote(notes: readonly Note[], saying: Said, by: Speaker, group: string, now: number): Note[] {
-  const { key, body, path, line, hunk, threadId, commentId, isOnLines, isConfidential } = saying;
+  const { key, body, path, line, firstLine, hunk, threadId, commentId, isOnLines, isConfidential } = saying;
   const cut = {
     body: body.slice(0, longest.note),
     hunk: hunk?.slice(-longest.hunk) ?? null,
     path: path?.slice(0, longestName) ?? null,
   };
-  const more = { ...(isConfidential && { isConfidential }), ...(!isOnLines && { at: now }) };
+  const more = {
+    ...(firstLine !== undefined && { firstLine }),
+    ...(isConfidential && { isConfidential }),
+    ...(!isOnLines && { at: now }),
+  };
   return withinBounds([...notes, { key, group, by, line, threadId, commentId: commentId ?? "", ...cut, ...more }]);
 }
 

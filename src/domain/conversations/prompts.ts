@@ -41,22 +41,35 @@ export function sayingPrompt({ by, body, where, around, isConfidential }: Saying
   ]);
 }
 
+/** What a comment is on, as data. */
+export function placeData({
+  path,
+  line,
+  firstLine,
+  hunk,
+}: {
+  readonly path: string | null;
+  readonly line: number | null;
+  readonly firstLine?: number | undefined;
+  readonly hunk: string | null;
+}): Readonly<Record<string, unknown>> {
+  return { file: path, ...(firstLine !== undefined && { firstLine }), line, hunk };
+}
+
 /** The message for a review: one, with all its comments. */
 export function reviewPrompt(
   { by, body, number }: { readonly by: Speaker; readonly body: string; readonly number: number },
   notes: readonly (Note & { readonly thread?: readonly Earlier[] })[],
 ): string {
   const said = instructionOf(body);
-  const parts = notes.map(({ body: note, path, line, hunk, thread = [] }, index) => {
+  const parts = notes.map(({ body: note, path, line, firstLine, hunk, thread = [] }, index) => {
     const words = instructionOf(note);
     return join([
       `Comment ${index + 1} of ${notes.length}:`,
       words.text,
       path !== null &&
         untrustedData("The lines that it is about follow.", {
-          file: path,
-          line,
-          hunk,
+          ...placeData({ path, line, firstLine, hunk }),
           ...(thread.length > 0 && { saidBefore: thread }),
           ...(words.quoted !== "" && { quotedInIt: words.quoted }),
         }),

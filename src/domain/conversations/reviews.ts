@@ -10,7 +10,7 @@ import {
 import type { ConversationFacts, Decided, Earlier, Effect } from "./facts.ts";
 import type { Said } from "./happening.ts";
 import { isOfReview, isRecentNote, withNote } from "./notes.ts";
-import { reviewPrompt, sayingPrompt } from "./prompts.ts";
+import { placeData, reviewPrompt, sayingPrompt } from "./prompts.ts";
 import { seen, seenReview } from "./seen.ts";
 
 /** Gathers a review, or a comment of one, that asks for something: its other comments are waited for. */
@@ -139,9 +139,7 @@ function promptOf({ group, by, body, isAnswered }: Gathered, notes: readonly Pla
     body: first.body,
     where: `a comment on lines of pull request #${number}`,
     around: {
-      file: first.path,
-      line: first.line,
-      hunk: first.hunk,
+      ...placeData(first),
       ...(first.thread.length > 0 && { saidBefore: first.thread }),
     },
     isConfidential: first.isConfidential === true,

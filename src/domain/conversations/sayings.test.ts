@@ -54,7 +54,7 @@ function talk(forge: ForgeEvent["forge"]) {
     comment(body: string, { by = ann, now = 0, threadId = "t", confidential = false } = {}) {
       return deliver({ comment: written(body, by, threadId), confidential }, now);
     },
-    lines(body: string, on: { readonly path: string; readonly line: number; readonly reviewId?: string }) {
+    lines(body: string, on: Pick<NonNullable<ForgeEvent["comment"]>, "path" | "line" | "firstLine" | "reviewId">) {
       return deliver({ comment: { ...written(body, ann, "t"), ...on } }, 0);
     },
     vote: (body = "", now = 0, id: string | null = null) =>
@@ -177,6 +177,13 @@ it("what a comment is on that its forge was asked for is in the agent's message,
   } as const;
   tick(0, new Map([[run ?? "", end]]));
   expect(effects.at(-1)).toMatchObject({ type: "answer", place: "a.txt, line 3" });
+});
+
+it.each(["@offstage drop these", "Drop these."])("several lines that %j is on are in the agent's message", (body) => {
+  const { lines, vote, tick } = talk("github");
+  lines(body, { path: "a.txt", firstLine: 3, line: 9, reviewId: "9" });
+  vote("", 0, "9");
+  expect(tick(1_000)[0]).toMatch(/"file": "a.txt",\n *"firstLine": 3,\n *"line": 9/u);
 });
 
 describe("the sign that something was seen", () => {

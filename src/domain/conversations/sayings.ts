@@ -4,7 +4,7 @@ import type { Conversation, ConversationLimits, Run, Speaker } from "./conversat
 import type { Decided, Effect, ConversationFacts } from "./facts.ts";
 import type { Said } from "./happening.ts";
 import { findMention, instructionOf } from "./mention.ts";
-import { sayingPrompt } from "./prompts.ts";
+import { placeData, sayingPrompt } from "./prompts.ts";
 import { gatherReview, keepNote } from "./reviews.ts";
 import { seen } from "./seen.ts";
 
@@ -111,7 +111,7 @@ const confidentialTitle = "Work on a confidential issue";
 /** A follow-up of the session that works on it, or a new session for an issue. */
 function started(conversation: Conversation, saying: Said, by: Speaker, facts: ConversationFacts): Decided {
   const { subject, session } = facts;
-  const { key: takes, body, path, line, hunk, thread = [], about, commentId, isConfidential } = saying;
+  const { key: takes, body, path, thread = [], about, commentId, isConfidential } = saying;
   const isIssue = subject.kind === "issue";
   const isOpening = isIssue && commentId === null;
   const where = isIssue
@@ -123,7 +123,7 @@ function started(conversation: Conversation, saying: Said, by: Speaker, facts: C
       : `a comment on lines of pull request #${subject.number}`;
   const around = {
     ...(isIssue && !isOpening && { issue: { title: about.title, text: about.body, author: about.author } }),
-    ...(path !== null && { file: path, line, hunk }),
+    ...(path !== null && placeData(saying)),
     ...(thread.length > 0 && { saidBefore: thread }),
   };
   const text = sayingPrompt({ by, body, where, around, isConfidential });

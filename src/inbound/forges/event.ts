@@ -17,7 +17,7 @@ export const longest = {
 } as const;
 
 /** How many entries lists of an event may have. */
-export const most = { labels: 100, accounts: 50, commits: 100, pullRequests: 50, changes: 50 } as const;
+export const most = { labels: 100, accounts: 50, commits: 100, pullRequests: 50, changes: 50, branches: 100 } as const;
 
 /** The fields of one event of a delivery, in addition to those of all its events. */
 export interface ForgeHappening {

@@ -28,6 +28,9 @@ function numbers(given: PullRequests, repositoryId: string | null): number[] {
   return present(here.map((each) => integer(each?.number)));
 }
 
+/** Whether it says that there is no repository any more, as of a fork that was deleted. */
+const isGone = (from: unknown): boolean => from === null;
+
 function isElsewhere(from: unknown, here: unknown): boolean {
   const [one, other] = [identifier(from), identifier(here)];
   return one !== null && other !== null && one !== other;
@@ -67,7 +70,10 @@ export function workflowRun(payload: object, repositoryUrl: string | null): Forg
     url: text(given?.html_url, longest.url),
     sha: required(text(given?.head_sha, longest.name), "workflow_run.head_sha"),
     // A fork's branch may have the name of one of ours.
-    branch: isElsewhere(given?.head_repository?.id, of?.id) ? null : text(given?.head_branch, longest.name),
+    branch:
+      isGone(given?.head_repository) || isElsewhere(given?.head_repository?.id, of?.id)
+        ? null
+        : text(given?.head_branch, longest.name),
     pullRequests: numbers(given?.pull_requests, identifier(of?.id)),
   };
   const run = ["workflow", id, integer(given?.run_attempt) ?? 1];
@@ -76,20 +82,33 @@ export function workflowRun(payload: object, repositoryUrl: string | null): Forg
 
 /** A program set a commit's status, as those do that don't use checks. */
 export function status(payload: object, repositoryUrl: string | null): ForgeHappening[] {
-  const { id, sha, state, context, target_url: url, branches } = payload as Payload<"webhook-status">;
+  const { id, sha, state, context, target_url: url, branches, repository: of } = payload as Payload<"webhook-status">;
   const outcome = choice(state, { success: "passed", failure: "failed", error: "failed" } as const);
   if (outcome === null) return [];
   const commit = required(text(sha, longest.name), "sha");
-  // Branches whose newest commit it is: of several, GitHub does not say which one was checked.
-  const [branch, ...others] = list(branches, 2);
   const checks = {
     kind: "status",
     id: identifier(id) ?? "",
     name: text(context, longest.name) ?? "",
     url: text(url, longest.url),
     sha: commit,
-    branch: others.length > 0 ? null : text(branch?.name, longest.name),
+    branch: branchAt(commit, branches, text(of?.default_branch, longest.name)),
     pullRequests: [],
   };
   return [checksOf(repositoryUrl, outcome, checks, ["status", identifier(id)], pullRequestPath)];
+}
+
+type Branches = Payload<"webhook-status">["branches"];
+
+/**
+ * The branch that a status counts for. GitHub names all that have the commit, and each branch that was begun after a
+ * commit of the default branch has that: those whose newest commit it is come first, and of several the default branch.
+ * @returns null if several have it, and the default branch is none of them
+ */
+function branchAt(commit: string, branches: Branches, defaultBranch: string | null): string | null {
+  const all = list(branches, most.branches);
+  const ending = all.filter((branch) => branch?.commit?.sha === commit);
+  const names = present((ending.length > 0 ? ending : all).map((branch) => text(branch?.name, longest.name)));
+  if (defaultBranch !== null && names.includes(defaultBranch)) return defaultBranch;
+  return names.length === 1 ? (names[0] ?? null) : null;
 }

@@ -145,10 +145,16 @@ export function comment(given: Comment, isBot: IsBot): NonNullable<ForgeEvent["c
 /** The fields of a comment on lines of a change. */
 export function place(
   path: unknown,
-  line: unknown,
+  { first, line }: { readonly first: unknown; readonly line: unknown },
   hunk: unknown,
-): Pick<NonNullable<ForgeEvent["comment"]>, "path" | "line" | "hunk"> {
-  return { path: text(path, longest.url), line: integer(line), hunk: endOfText(hunk, longest.hunk) };
+): Pick<NonNullable<ForgeEvent["comment"]>, "path" | "line" | "firstLine" | "hunk"> {
+  return { path: text(path, longest.url), ...lines(first, line), hunk: endOfText(hunk, longest.hunk) };
+}
+
+/** The lines that a comment is on. @param first of several lines; the same as the last, or none, of one */
+export function lines(first: unknown, line: unknown): Pick<NonNullable<ForgeEvent["comment"]>, "line" | "firstLine"> {
+  const [from, to] = [integer(first), integer(line)];
+  return { line: to, ...(from !== null && to !== null && from !== to && { firstLine: from }) };
 }
 
 /** The commits of a push, the newest ones if there are many. */

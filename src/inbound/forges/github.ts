@@ -80,9 +80,13 @@ interface Read<About> {
 }
 
 const issueActions: Readonly<Record<string, (given: Read<ReturnType<typeof issue>>) => ForgeHappening[]>> = {
-  opened: ({ about, id }) => [
-    { name: "issue.opened", key: [id], subject: about.url, fields: { issue: about, transition: "opened" } },
-  ],
+  opened: ({ payload, about, id }) => {
+    // One that came from another repository says there what it was.
+    const { old_issue: before, old_repository: from } = (payload as Payload<"webhook-issues-opened">).changes ?? {};
+    const isMoved = before != null || from != null;
+    const fields = { issue: about, transition: "opened", ...(isMoved && { transferred: true }) } as const;
+    return [{ name: "issue.opened", key: [id], subject: about.url, fields }];
+  },
   reopened: ({ about, id, changedAt }) => [
     {
       name: "issue.opened",
@@ -245,10 +249,11 @@ function reviewComment(payload: object): ForgeHappening[] {
   if (action !== "created") return [];
   const about = pullRequest(on, isBot);
   const written = comment(given, isBot);
+  const { line, start_line: first, original_line: before, original_start_line: firstBefore } = given ?? {};
   const said = {
     ...written,
     // The line is null if the change no longer has it.
-    ...place(given?.path, given?.line ?? given?.original_line, given?.diff_hunk),
+    ...place(given?.path, line == null ? { first: firstBefore, line: before } : { first, line }, given?.diff_hunk),
     threadId: identifier(given?.in_reply_to_id) ?? written.id,
     reviewId: identifier(given?.pull_request_review_id),
   };

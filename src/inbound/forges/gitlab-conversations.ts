@@ -1,9 +1,10 @@
 import type { ForgeAccount } from "../../domain/automations/forge-event.ts";
 import { commitOf, longest, mergedAs, reviewEventName, standsAt } from "./event.ts";
 import type { ForgeHappening } from "./event.ts";
+import { lines } from "./github-form.ts";
 import { accounts, issue, labels, mergeRequest } from "./gitlab-form.ts";
 import type { Around, Issue, Label, MergeRequest, User } from "./gitlab-form.ts";
-import { choice, endOfText, identifier, integer, list, required, text, type Untrusted } from "./payload.ts";
+import { choice, endOfText, identifier, list, required, text, type Untrusted } from "./payload.ts";
 
 interface Change<Value> {
   previous: Value;
@@ -252,7 +253,13 @@ export type NotePayload = NonNullable<
       system: unknown;
       url: unknown;
       discussion_id?: unknown;
-      position?: { new_path?: unknown; old_path?: unknown; new_line?: unknown; old_line?: unknown };
+      position?: {
+        new_path?: unknown;
+        old_path?: unknown;
+        new_line?: unknown;
+        old_line?: unknown;
+        line_range?: { start?: { new_line?: unknown; old_line?: unknown } };
+      };
       st_diff?: { diff: unknown; new_path: unknown };
     };
     issue?: Issue;
@@ -267,13 +274,14 @@ export function note(payload: object, { projectUrl, actor }: Around): ForgeHappe
   if ((given?.action ?? "create") !== "create" || given?.system === true) return [];
   const id = required(identifier(given?.id), "object_attributes.id");
   const { position } = given ?? {};
+  const { start } = position?.line_range ?? {};
   const comment = {
     id,
     body: text(given?.note, longest.body) ?? "",
     url: text(given?.url, longest.url),
     author: actor,
     path: text(position?.new_path ?? position?.old_path ?? given?.st_diff?.new_path, longest.url),
-    line: integer(position?.new_line ?? position?.old_line),
+    ...lines(start?.new_line ?? start?.old_line, position?.new_line ?? position?.old_line),
     hunk: endOfText(given?.st_diff?.diff, longest.hunk),
     threadId: identifier(given?.discussion_id),
   };

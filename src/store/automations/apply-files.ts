@@ -201,27 +201,80 @@ async function save(
   return automationId;
 }
 
+/** A trigger that a file had. */
+interface FormerTrigger {
+  readonly id: string;
+  readonly type: TriggerRecord["type"];
+  /** What the file said of it, by the fields' names. */
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
 /** A file's triggers with the ids of those that they are still: so addresses and secrets stay. */
 async function withIds(
   transaction: Queryable,
   automationId: string,
   list: readonly TriggerInput[],
 ): Promise<TriggerInput[]> {
-  const { rows } = await transaction.query<{ id: string; type: TriggerRecord["type"]; settings: object }>(
-    "select id, type, settings from trigger where automation_id = $1 and deleted_at is null and type <> 'api' order by position",
+  const { rows } = await transaction.query<FormerTrigger>(
+    `select id, type, settings - 'hasReplyToken' || jsonb_build_object('enabled', enabled, 'condition', condition, 'concurrency', concurrency,
+       'debounceSeconds', debounce_seconds, 'maxPerHour', max_per_hour) as fields
+     from trigger where automation_id = $1 and deleted_at is null and type <> 'api' order by position`,
     [automationId],
   );
-  const free = new Set(rows);
-  const sourceOf = (settings: object): unknown => (settings as { readonly source?: unknown }).source;
+  const ids = idsOf(rows, list);
   return list.map((trigger) => {
-    if (trigger.type === "api") return trigger;
-    const same = [...free].find(
-      ({ type, settings }) => type === trigger.type && sourceOf(settings) === sourceOf(trigger),
-    );
-    if (same === undefined) return trigger;
-    free.delete(same);
-    return { ...trigger, id: same.id };
+    const id = ids.get(trigger);
+    return id === undefined ? trigger : { ...trigger, id };
   });
+}
+
+/**
+ * Which triggers are which former ones: first those that are as they were, then those that are alike in most fields, of
+ * several the first. Their order alone would give a trigger the address and the secret of one before it that was taken
+ * out of the file.
+ */
+function idsOf(former: readonly FormerTrigger[], list: readonly TriggerInput[]): ReadonlyMap<TriggerInput, string> {
+  const ids = new Map<TriggerInput, string>();
+  const free = new Set(
+    former.map(({ id, type, fields }) => ({ id, kind: kindOf(type, fields), said: saidIn(fields) })),
+  );
+  const now = list.filter(({ type }) => type !== "api");
+  for (const isWhole of [true, false]) {
+    for (const trigger of now) {
+      if (ids.has(trigger)) continue;
+      const kind = kindOf(trigger.type, trigger);
+      const said = new Set(saidIn(trigger));
+      let best = null;
+      let most = -1;
+      for (const before of free) {
+        if (before.kind !== kind) continue;
+        let alike = 0;
+        for (const each of before.said) alike += Number(said.has(each));
+        if (alike <= most || (isWhole && alike < before.said.length)) continue;
+        [best, most] = [before, alike];
+      }
+      if (best === null) continue;
+      ids.set(trigger, best.id);
+      free.delete(best);
+    }
+  }
+  return ids;
+}
+
+/** Triggers of one kind can have one another's address and secret. */
+function kindOf(type: string, fields: object): string {
+  return `${type} ${(fields as { readonly source?: string }).source ?? ""}`;
+}
+
+/** What each field says, as JSON in which the order of names does not count: a file may have a thousand triggers. */
+function saidIn(fields: object): string[] {
+  const inOrder = (_name: string, value: unknown): unknown =>
+    typeof value !== "object" || value === null || Array.isArray(value)
+      ? value
+      : Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)));
+  return Object.entries(fields)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name} ${JSON.stringify(value, inOrder)}`);
 }
 
 async function saveFile(

@@ -2,6 +2,7 @@ import type { Database, Queryable } from "../../database/database.ts";
 import type { EventContext } from "../../domain/automations/automation.ts";
 import type { Verdict } from "../../domain/automations/condition.ts";
 import type { JobTask } from "../../domain/automations/job.ts";
+import { isAboutIssue } from "../../domain/automations/event-subject.ts";
 import { mostRunsOfSubject, type Received } from "../../domain/automations/trigger.ts";
 import { storableJson } from "../../domain/fields/text.ts";
 import type { FireableTrigger } from "./triggers.ts";
@@ -97,10 +98,18 @@ function toFire(fireable: FireableTrigger, verdict: Verdict, whole: Arrival) {
   };
 }
 
-/** Runs that the automation may start about what an event is about; null: any number. The subjects of CloudEvents may stand for ever. */
-function mostOfSubject(trigger: FireableTrigger["trigger"], { subject }: Pick<Arrival, "subject">): number | null {
-  const isBounded = trigger.type === "source" && trigger.source !== "cloudEvents" && (subject ?? null) !== null;
-  return isBounded ? mostRunsOfSubject : null;
+/**
+ * Runs that the automation may start about what an event is about; null: any number. The subjects of CloudEvents may
+ * stand for ever. What follows from work on a pull request is known as such, and what comes of an issue is not: a program
+ * may write to it whenever a pull request names it.
+ */
+function mostOfSubject(
+  trigger: FireableTrigger["trigger"],
+  { subject, name }: Pick<Arrival, "subject" | "name">,
+): number | null {
+  const isBounded =
+    trigger.type === "source" ? trigger.source !== "cloudEvents" : trigger.type === "forge" && isAboutIssue(name ?? "");
+  return isBounded && (subject ?? null) !== null ? mostRunsOfSubject : null;
 }
 
 /** A delivery to a trigger that is to be fired together with others. */

@@ -82,8 +82,8 @@ async function askThread(
 }
 
 /**
- * A GitHub App is not a collaborator, and no other account can have its name: an operator who allows it by name has
- * vouched for it.
+ * A GitHub App is not a collaborator, and no other account can have its name, which need not end in `[bot]` (Copilot): an
+ * operator who allows it by name has vouched for it.
  * @returns null if the forge does not say
  * @throws UnavailableError if the forge does not answer
  */
@@ -94,7 +94,7 @@ async function askRights(
 ): Promise<boolean | null> {
   if (by === null) return null;
   return askForge(services, repository, async (forge, address, signal) => {
-    if (forge.kind === "github" && by.isBot && by.login.endsWith("[bot]")) return true;
+    if (forge.kind === "github" && by.isBot) return true;
     return forge.feedback === null ? null : forge.feedback.mayWrite(address, by, signal);
   });
 }
