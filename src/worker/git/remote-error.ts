@@ -1,4 +1,5 @@
 import { SessionError } from "../../domain/errors/errors.ts";
+import { DamagedMirrorError, isDamage } from "./damage.ts";
 import { sshError } from "./ssh.ts";
 
 /** Words by which a server says with any status that it was asked too often, in its own lines alone: a repository may be called so. */
@@ -40,6 +41,7 @@ export function remoteError(url: string, stderr: string): SessionError {
   const bySsh = sshError(url, stderr);
   if (bySsh !== null) return bySsh;
   if (otherFormat.test(stderr)) return new OtherFormatError(url);
+  if (isDamage(stderr)) return new DamagedMirrorError(stderr);
   const lastLines = stderr.trim().split("\n").slice(-3).join(" ").slice(-500);
   const said = withoutAddresses(stderr);
   if (askedTooOften.test(said)) return unreachable(url, lastLines, true);
