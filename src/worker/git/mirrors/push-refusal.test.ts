@@ -303,3 +303,11 @@ test.each([
     message: expect.stringContaining(String(status)) as string,
   });
 });
+
+test("a branch in the way of another is no matter of time", () => {
+  const words = "cannot lock ref 'refs/heads/fix/a': 'refs/heads/fix/a/b' exists; cannot create 'refs/heads/fix/a'";
+  const stderr = `remote: error: ${words}        \n`;
+  const failure = { code: "push_rejected", passing: false, remedy: expect.stringContaining("in the way") as string };
+  expect(failureOf(refused("[remote rejected] (failed to update ref)"), stderr)).toMatchObject(failure);
+  expect(failureOf(refused("[remote rejected] (failed to update ref)")).passing).toBe(true);
+});
