@@ -1,5 +1,6 @@
+import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { SessionError, type FailureCode } from "../domain/errors/errors.ts";
+import { messageOf, SessionError, type FailureCode } from "../domain/errors/errors.ts";
 import { holdsFailure } from "../domain/errors/refused-repositories.ts";
 import type { AttemptOutcome } from "../metrics/metrics.ts";
 import { finishSession, parkSession, releaseClaim, type ClaimedSession } from "../store/queue/claims.ts";
@@ -8,6 +9,9 @@ import { failSession } from "../store/queue/retry.ts";
 import { attemptLogger, beginAttempt, type Attempt, type AttemptServices } from "./attempt/attempt.ts";
 import { failureOf } from "./attempt/failure.ts";
 import { knownEnd } from "./attempt/known-end.ts";
+import { foldersOf } from "./attempt/session-repositories.ts";
+import { DamagedMirrorError, isDamage } from "./git/damage.ts";
+import { markDamaged } from "./git/mirrors/mend.ts";
 import { closeFolders } from "./attempt/close-folders.ts";
 import { untilStored } from "./attempt/until-stored.ts";
 import { createSafePoints } from "./attempt/safe-points.ts";
@@ -162,6 +166,13 @@ async function saveDiff(attempt: Attempt, services: AttemptServices, draining: A
   }
 }
 
+/** Has the mirrors of a session mended before they are used again, and one that git's words name: that of a submodule. */
+async function markMirrors({ session }: Attempt, services: AttemptServices, said: string): Promise<void> {
+  const own = foldersOf(session, services).readOnly;
+  const named = [...said.matchAll(/\b[0-9a-f]{32}\.git\b/gu)].map(([name]) => join(services.mirrors.directory, name));
+  for (const path of new Set([...own, ...named])) await markDamaged(path);
+}
+
 /** Ends a failed attempt: the session is tried again if the failure passes by itself. */
 async function failAttempt(
   attempt: Attempt,
@@ -170,6 +181,8 @@ async function failAttempt(
   draining: AbortSignal,
 ): Promise<Outcome> {
   const failure = await failureOf(error, attempt, services);
+  if (error instanceof DamagedMirrorError || isDamage(messageOf(error)))
+    await markMirrors(attempt, services, messageOf(error));
   // Without its secrets the diff can't be masked. After token_in_work the diff is stored already, with the finding masked.
   if (failure.code !== "secret_unavailable" && !holdsFailure(error, "token_in_work"))
     await saveDiff(attempt, services, draining);

@@ -1,11 +1,12 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
+import { mirrorPath } from "../../src/worker/git/mirrors/mirror.ts";
 import { seedRepository, type Seed } from "../forge/seed-repository.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
@@ -325,6 +326,19 @@ describe("before the agent works, the session says what is missing if", () => {
     const { events } = await client.session.events(id, { limit: 1_000 });
     expect(events.filter(({ type }) => type === "agent.started")).toEqual([]);
   });
+});
+
+test("a session goes on, without being asked, on a worker whose copy of the repository can't be read any more", async () => {
+  const { name, url, path } = await seeded({ commands: "echo a > a.txt" });
+  const { id } = await client.session.create({ prompt: "write b.txt: b", repositories: [url] });
+  expect(await untilOver(client, id)).toMatchObject({ status: "completed" });
+  const mirror = mirrorPath(join(world.data, "mirrors"), url);
+  await writeFile(join(mirror, "HEAD"), "");
+  await client.session.message(id, { message: "write c.txt: c" });
+  const session = await untilOver(client, id);
+  expect(session).toMatchObject({ status: "completed", failure: null });
+  await inClone(path, session.branchName, changed("c.txt"));
+  expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
 });
 
 test("a repository that was empty at first is worked on once it has a commit, whatever names its objects have", async () => {

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
@@ -7,6 +8,7 @@ import { createBitbucket } from "../../src/forges/bitbucket/bitbucket.ts";
 import { createGitea } from "../../src/forges/gitea/gitea.ts";
 import { createGitHub } from "../../src/forges/github/github.ts";
 import { createGitLab } from "../../src/forges/gitlab/gitlab.ts";
+import { createAuthority } from "../../src/gateway/egress/certificates.ts";
 import { createTestApp } from "../forge/github-app.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 
@@ -88,6 +90,14 @@ describe("a rate limit", () => {
     expect(asked).toBe(2);
   });
 
+  it("is waited for by the forge's own clock, though ours is hours off", async () => {
+    const theirs = Date.now() + 3 * 3_600_000;
+    const reset = String(Math.ceil(theirs / 1_000) + 1);
+    const headers = { date: new Date(theirs).toUTCString(), "x-ratelimit-remaining": "0", "x-ratelimit-reset": reset };
+    answers = [() => ({ status: 403, headers }), () => ({ status: 200, body: [] })];
+    expect(await find()).toBeNull();
+  });
+
   it("of GitHub's GraphQL is waited for: one with 200 that only its words show", async () => {
     const words = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.";
     answers = [
@@ -119,6 +129,25 @@ it("what GitHub's GraphQL did not finish, which it tells with 200, passes", asyn
   const words = "Something went wrong while executing your query. This may be the result of a timeout.";
   answers = [() => ({ status: 200, body: { data: null, errors: [{ message: words }] } })];
   await expect(react()).rejects.toMatchObject({ code: "forge_unavailable", retryable: true });
+});
+
+it("a certificate that is not trusted is said, at once, and waits for a person", async () => {
+  const served = createTlsServer(
+    createAuthority("Ours").serverFor("127.0.0.1"),
+    (_, response) => void response.end("[]"),
+  );
+  await new Promise<void>((resolve) => served.listen(0, "127.0.0.1", resolve));
+  try {
+    const apiUrl = `https://127.0.0.1:${(served.address() as AddressInfo).port}`;
+    const forge = createGitHub({ kind: "github", webUrl: url, apiUrl, token: "x" });
+    await expect(forge.findPullRequest(address(), "work", "main", signal())).rejects.toMatchObject({
+      failure: { code: "forge_unavailable", retryable: true, passing: false },
+      message: expect.stringMatching(/certificate is not trusted \(UNABLE_TO_VERIFY_LEAF_SIGNATURE\)/u) as string,
+      remedy: expect.stringContaining("OFFSTAGE_CA_FILE") as string,
+    });
+  } finally {
+    served.close();
+  }
 });
 
 it("a token that may not is no rate limit", async () => {

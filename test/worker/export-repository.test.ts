@@ -25,7 +25,9 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 async function exportWith(
   sandbox: Sandbox,
   options: { commands?: string; spoil?: readonly string[]; file?: Buffer; limitMs?: number; diskBytes?: number } = {},
-): Promise<{ headSha: string; files: string[] }> {
+): Promise<
+  Pick<Awaited<ReturnType<typeof exportRepository>>, "headSha" | "unfinished" | "leftOut"> & { files: string[] }
+> {
   const [mirror, workspace, home] = ["mirror.git", "workspace", "home"].map((name) => join(folder, name)) as [
     string,
     string,
@@ -59,6 +61,7 @@ async function exportWith(
     branch: "work",
     start: { baseSha, headSha: baseSha },
     identity: { author, message: "Work", coAuthor: null },
+    tellsLeftOut: true,
     signal,
   });
   const listed = await git(mirror, "ls-tree", "-r", "--name-only", "-z", exported.headSha);
@@ -113,7 +116,7 @@ test.each<[string, string, string[]]>([
   ["another .git", `rm -rf .git && git init -q && ${commit}`, ["b.txt"]],
   ["a branch without a commit", "echo b > b.txt && git checkout -q --orphan new", ["b.txt"]],
   ["half a merge", `${conflict} && ! git merge -q x && echo both > a.txt && echo b > b.txt`, ["b.txt"]],
-  ["half a rebase", `${conflict} && ! git rebase -q x && echo b > b.txt`, ["b.txt"]],
+  ["half a rebase", `${conflict} && ! git rebase -q x && echo both > a.txt && echo b > b.txt`, ["b.txt"]],
   ["locks of gits that were killed", "touch .git/index.lock .git/HEAD.lock && echo b > b.txt", ["b.txt"]],
   [
     "a repository without a commit inside",
@@ -133,6 +136,86 @@ test.each<[string, string, string[]]>([
 ])("takes out what there is where an agent leaves %s", async (_, commands, files) => {
   const exported = await exportWith(createUnsandboxed(), { commands });
   expect(exported.files.filter((name) => name !== "a.txt").toSorted()).toEqual(files.toSorted());
+});
+
+test.each<[string, string, { files: string[]; refused?: string[]; why?: string; refs?: string[] }]>([
+  [
+    "texts without the encoding that the attributes name",
+    String.raw`printf '*.rc working-tree-encoding=UTF-16
+' > .gitattributes; echo plain > x.rc; echo b > b.txt`,
+    { files: [".gitattributes", "a.txt", "b.txt"], refused: ["x.rc"], why: "BOM is required in 'x.rc'" },
+  ],
+  [
+    "a pipe in the place of a file, and names that lead into .git elsewhere",
+    "rm a.txt; mkfifo a.txt; mkdir .GIT; echo 1 > .GIT/x; echo b > b.txt",
+    { files: ["a.txt", "b.txt"], refused: [".GIT/x", "a.txt"], why: "" },
+  ],
+  [
+    "a filter that fails",
+    "git config filter.x.clean false; git config filter.x.required true; echo '*.md filter=x' > .gitattributes; echo b > b.txt; echo c > c.md",
+    { files: [".gitattributes", "a.txt", "b.txt"], refused: ["c.md"], why: "clean filter 'x' failed" },
+  ],
+  ["a clone without a working directory", "git config core.bare true; echo b > b.txt", { files: ["a.txt", "b.txt"] }],
+  [
+    "a clone whose files are said to be elsewhere",
+    "mkdir ../other; git config core.worktree $PWD/../other; echo b > b.txt",
+    { files: ["a.txt", "b.txt"] },
+  ],
+  ["an index that can't be read", "echo broken > .git/index; echo b > b.txt", { files: ["a.txt", "b.txt"] }],
+  [
+    "a check of line ends that refuses files",
+    "git config core.autocrlf true; git config core.safecrlf true; printf 'b\\r\\nb\\n' > b.txt",
+    { files: ["a.txt", "b.txt"] },
+  ],
+  [
+    "commits on a branch that it left",
+    "git checkout -qb other && echo o > o.txt && git add . && git commit -qm O && git checkout -q work && echo b > b.txt",
+    { files: ["a.txt", "b.txt"], refs: ["refs/heads/other"] },
+  ],
+  [
+    "a branch with what it has on its own, too, and one of before",
+    "git branch before; echo o > o.txt; git add .; git commit -qm O; git branch copy; git commit -q --amend -m P",
+    { files: ["a.txt", "o.txt"] },
+  ],
+  [
+    "something in a stash",
+    "echo o > a.txt; git stash -q; echo b > b.txt",
+    { files: ["a.txt", "b.txt"], refs: ["refs/stash"] },
+  ],
+])("takes out what git takes, and names the rest, where an agent leaves %s", async (_, commands, expected) => {
+  const { files, leftOut } = await exportWith(createUnsandboxed(), { commands });
+  const { files: kept, refused = [], why = "none", refs = [] } = expected;
+  expect({ files, refused: leftOut.files.toSorted(), refs: leftOut.refs }).toEqual({ files: kept, refused, refs });
+  expect(leftOut.why ?? "none").toContain(why);
+});
+
+const three = ["one", "two", "three"]
+  .map((name) => `echo ${name} > ${name} && git add . && git commit -qm ${name}`)
+  .join(" && ");
+const all = ["a.txt", "one", "three", "two"];
+const stashed = "echo c > a.txt && git stash -q && echo d > a.txt && git commit -qam D && ! git stash pop -q";
+
+test.each<[string, string, { files: string[]; unfinished: string[] | null }]>([
+  [
+    "a rebase that stopped before its end",
+    `${three} && GIT_SEQUENCE_EDITOR="sed -i '1s/^pick/edit/'" git rebase -q -i HEAD~3`,
+    { files: all, unfinished: [] },
+  ],
+  [
+    "a rebase that stopped before its end, by mails",
+    `git checkout -qb x && echo x > a.txt && git commit -qam X && git checkout -q work && echo y > a.txt && git commit -qam Y && ${three} && ! git rebase -q --apply x && echo both > a.txt`,
+    { files: all, unfinished: [] },
+  ],
+  ["a rebase of files that collide", `${conflict} && ! git rebase -q x`, { files: ["a.txt"], unfinished: ["a.txt"] }],
+  ["what a stash collides with", stashed, { files: ["a.txt"], unfinished: ["a.txt"] }],
+  ["a stash that collided, resolved", `${stashed} && echo both > a.txt`, { files: ["a.txt"], unfinished: null }],
+  ["a bisection of its commits", `${three} && git bisect start HEAD HEAD~3`, { files: all, unfinished: null }],
+  ["an earlier commit of its own, looked at", `${three} && git checkout -q HEAD~1`, { files: all, unfinished: null }],
+])("loses no commit and takes no conflict for work where an agent leaves %s", async (_, commands, expected) => {
+  const { files, unfinished, headSha } = await exportWith(createUnsandboxed(), { commands });
+  expect({ files, unfinished }).toEqual(expected);
+  const shown = await mustGit(["show", `${headSha}:a.txt`], { cwd: join(folder, "mirror.git"), signal });
+  expect(shown).not.toContain("<<<<<<<");
 });
 
 describe.skipIf(spawnSync("ssh-keygen", ["-?"]).error !== undefined)("signed work", () => {
@@ -187,6 +270,7 @@ describe.skipIf(spawnSync("ssh-keygen", ["-?"]).error !== undefined)("signed wor
       isMoved: false,
       changedSubmodules: [],
       unfinished: null,
+      leftOut: { refs: [], files: [], why: null },
     });
     expect(shell("git rev-parse HEAD")).toBe(first.headSha);
   });

@@ -4,7 +4,8 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { messageOf } from "../../src/domain/errors/errors.ts";
 import { createLogger } from "../../src/observability.ts";
 import { maintainMirrors } from "../../src/worker/background/mirror-maintenance.ts";
 import { pruneRecordings } from "../../src/worker/background/prune-recordings.ts";
@@ -13,6 +14,7 @@ import { makeClones, openClones } from "../../src/worker/clones/clones.ts";
 import { removeSession } from "../../src/worker/clones/remove-session.ts";
 import { noteUsed } from "../../src/worker/git/lfs/prune-contents.ts";
 import { lfsPath, lfsStore, markMade } from "../../src/worker/git/lfs/store.ts";
+import { markDamaged } from "../../src/worker/git/mirrors/mend.ts";
 import { createFolderLock } from "../../src/worker/git/mirrors/folder-lock.ts";
 import { cloneServicesIn, cloneSourceAt } from "./clone-source.ts";
 
@@ -109,6 +111,34 @@ test("a file in LFS that no session used for long goes from a mirror that is use
   expect(existsSync(lfsPath(store, unused))).toBe(true);
   expect(await keep(30)).toBe(0);
   expect([unused, used, recent, made].map((oid) => existsSync(lfsPath(store, oid)))).toEqual([false, true, true, true]);
+});
+
+describe("a mirror that is damaged is mended before its next use, and a session that borrows from it goes on:", () => {
+  const overwrite = (files: string, content: string): string =>
+    `for file in $(find ${files}); do chmod u+w "$file"; ${content} > "$file"; done`;
+  test.each([
+    ["refs that are empty, as after a loss of power", overwrite("refs -type f", "true")],
+    ["a HEAD that is empty", overwrite("HEAD", "true")],
+    ["a list of refs that is cut off", "git pack-refs --all; truncate -s -30 packed-refs"],
+    ["a pack that can't be read", overwrite("objects -name *.pack", "head -c 200 /dev/zero")],
+    ["packs that are gone", "rm -f objects/pack/*"],
+  ])("%s", async (_, damage) => {
+    const url = await createRemote("one");
+    const { id, clone } = await begin(url);
+    execFileSync("sh", ["-ec", damage], { cwd: mirrorOf(url), stdio: "pipe" });
+    await commit(url, "second");
+    const words = await begin(url).then(
+      () => "",
+      (error: unknown) => messageOf(error),
+    );
+    expect(words).toMatch(/^$|^This worker's own copy of the repository is damaged: /u);
+    // As after an attempt that failed so.
+    await markDamaged(mirrorOf(url));
+    const second = await begin(url);
+    expect(await readFile(join(second.clone, "file.txt"), "utf8")).toBe("second\n");
+    expect(await begin(url, id)).toEqual({ id, clone });
+    for (const each of [clone, second.clone]) expect(git(each, "fsck", "--full", "--no-dangling")).toBe("");
+  });
 });
 
 test("what is beyond the size goes, the least recently used first, and what is pinned stays even then", async () => {

@@ -54,12 +54,20 @@ export class ForgeUnavailable extends SessionError {
   /** Whether the forge may have done what was asked: it got the request, and its answer is not known. */
   readonly isOpen: boolean;
 
-  constructor(host: string, problem: string, { isOpen, waitMs }: { isOpen: boolean; waitMs: number | null }) {
+  constructor(
+    host: string,
+    problem: string,
+    { isOpen, waitMs, isUntrusted = false }: { isOpen: boolean; waitMs: number | null; isUntrusted?: boolean },
+  ) {
     super({
       code: "forge_unavailable",
       reason: `The forge at ${host} is not available: ${problem}.`,
       retryable: true,
-      remedy: "Retry when it is up again: the branch is pushed, and nothing is done twice.",
+      // As git's: a certificate stays what it is until a person acts.
+      passing: !isUntrusted,
+      remedy: isUntrusted
+        ? "Have its certificate renewed, or its authority trusted with OFFSTAGE_CA_FILE; then retry: nothing is done twice."
+        : "Retry when it is up again: the branch is pushed, and nothing is done twice.",
       ...(waitMs !== null && { retryAfterMs: waitMs }),
     });
     this.isOpen = isOpen;
@@ -75,6 +83,8 @@ interface Problem {
   readonly waitMs: number | null;
   /** Whether the forge may have carried the request out. */
   readonly isOpen: boolean;
+  /** Whether its certificate is not trusted; omitted: no. */
+  readonly isUntrusted?: boolean;
 }
 
 /**
@@ -88,10 +98,11 @@ export async function callForge(url: string, request: ForgeRequest): Promise<For
     request.signal.throwIfAborted();
     const outcome = await tryCall(url, request);
     if ("status" in outcome) return outcome;
-    const { words, askedMs, waitMs, isOpen } = outcome;
+    const { words, askedMs, waitMs, isOpen, isUntrusted = false } = outcome;
     const pauseMs = askedMs ?? backoffMs(attempt, retrying);
-    const isLast = attempt === attempts || request.onceWithinMs !== undefined || (isOpen && request.method === "POST");
-    if (isLast || pauseMs > longestWaitMs) throw new ForgeUnavailable(new URL(url).host, words, { isOpen, waitMs });
+    const isOnce = request.onceWithinMs !== undefined || (isOpen && request.method === "POST");
+    if (attempt === attempts || isOnce || isUntrusted || pauseMs > longestWaitMs)
+      throw new ForgeUnavailable(new URL(url).host, words, { isOpen, waitMs, isUntrusted });
     await pause(pauseMs, undefined, { signal: request.signal });
   }
 }
@@ -117,9 +128,23 @@ async function tryCall(url: string, request: ForgeRequest): Promise<ForgeAnswer 
     // The address may not be contacted at all.
     if (error instanceof SessionError) throw error;
     const isTimeout = error instanceof Error && error.name === "TimeoutError";
-    const words = isTimeout ? `it did not answer within ${limitMs / 1_000} s` : "it could not be reached";
-    return { words, askedMs: null, waitMs: null, isOpen: isTimeout || !wasNeverSent(error) };
+    const code = codeOf(error);
+    const isUntrusted = untrusted.test(code);
+    const why = code === "" ? "" : ` (${code})`;
+    const unreached = `${isUntrusted ? "its certificate is not trusted" : "it could not be reached"}${why}`;
+    const words = isTimeout ? `it did not answer within ${limitMs / 1_000} s` : unreached;
+    const isOpen = isTimeout || !(isUntrusted || wasNeverSent(error));
+    return { words, askedMs: null, waitMs: null, isOpen, isUntrusted };
   }
+}
+
+/** Codes of OpenSSL's checks of a certificate, as Node names them (https://nodejs.org/api/tls.html#x509-certificate-error-codes). */
+const untrusted = /^(?!CERT_NOT_YET_VALID$)(?:.*_?CERT_.*|.*_CERT|.*_VERIFY_LEAF_SIGNATURE)$/u;
+
+/** The code of the cause for which `fetch` got no answer; empty if it has none. */
+function codeOf(error: unknown): string {
+  const { cause } = (error ?? {}) as { readonly cause?: { readonly code?: unknown } };
+  return typeof cause?.code === "string" ? cause.code.slice(0, 100) : "";
 }
 
 /**
@@ -160,13 +185,20 @@ function hasErrors(body: unknown): boolean {
 
 /**
  * When to retry, in ms: the Retry-After header, else when the rate limit of GitHub (X-RateLimit-…) or GitLab (RateLimit-…, in
- * seconds since 1970: https://docs.gitlab.com/administration/settings/user_and_ip_rate_limits/) is reset; null if it does not say.
+ * seconds since 1970: https://docs.gitlab.com/administration/settings/user_and_ip_rate_limits/) is reset, by the forge's own clock if it
+ * tells that: this machine's may be hours off. Null if it does not say.
  */
 function askedMsOf(headers: Headers): number | null {
-  if (headers.has("retry-after")) return retryAfterMs(headers.get("retry-after"));
+  if (headers.has("retry-after")) return retryAfterMs(headers.get("retry-after"), nowOf(headers));
   const limit = ["x-ratelimit", "ratelimit"].find((name) => headers.get(`${name}-remaining`) === "0");
   const reset = limit === undefined ? NaN : Number(headers.get(`${limit}-reset`) ?? NaN);
-  return Number.isNaN(reset) ? null : Math.max(0, reset * 1_000 - Date.now());
+  return Number.isNaN(reset) ? null : Math.max(0, reset * 1_000 - nowOf(headers));
+}
+
+/** The forge's present time, in ms since 1970; this machine's if it does not tell. */
+function nowOf(headers: Headers): number {
+  const told = Date.parse(headers.get("date") ?? "");
+  return Number.isNaN(told) ? Date.now() : told;
 }
 
 /** Null if it is no JSON. */

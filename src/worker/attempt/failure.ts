@@ -1,5 +1,6 @@
 import { ObjectStoreError, SessionError, type Failure } from "../../domain/errors/errors.ts";
 import { isDiskFull } from "../disk/disk-full.ts";
+import { DamagedMirrorError, isDamage } from "../git/damage.ts";
 import type { Attempt, AttemptServices } from "./attempt.ts";
 
 /**
@@ -40,6 +41,10 @@ export async function failureOf(
       passing: true,
       remedy: "Free disk space on the worker (docs/operating.md lists what is stored where), then retry the session.",
     };
+  }
+  if (error instanceof Error && !(error instanceof SessionError) && isDamage(error.message)) {
+    logger.warn({ err: error }, "a mirror is damaged, and is mended");
+    return new DamagedMirrorError(error.message).failure;
   }
   if (error instanceof SessionError) {
     return { ...error.failure, reason: mask.text(error.message), remedy: mask.text(error.remedy) };

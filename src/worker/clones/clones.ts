@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { NotFoundError, SessionError } from "../../domain/errors/errors.ts";
 import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
 import type { SessionPaths, StartRecord } from "../disk/session-folders.ts";
+import { lacksObjects, mendIfDamaged, mendMirror } from "../git/mirrors/mend.ts";
 import { breakLocks, ensureMirror } from "../git/mirrors/make-mirror.ts";
 import type { Mirror } from "../git/mirrors/mirror.ts";
 import type { Mirrors } from "../git/mirrors/mirrors.ts";
@@ -48,7 +49,11 @@ export interface CheckpointContent {
  */
 export async function openClones(services: CloneServices, request: CloneRequest): Promise<Clone[] | null> {
   const { sessionId, sources, signal } = request;
-  for (const { remote } of sources) await breakLocks(services.mirrors.of(remote).path, sessionId, signal);
+  for (const { remote } of sources) {
+    const { path } = services.mirrors.of(remote);
+    await breakLocks(path, sessionId, signal);
+    await mendIfDamaged(path, signal);
+  }
   const clones = await recordedClones(services, request);
   if (clones === null || !(await hasObjects(services, request, clones))) return null;
   if (!(await services.folders.openWorkspace(sessionId))) return null;
@@ -228,7 +233,7 @@ function orderOf({ mirror, remote, folder, ...clone }: Clone): CloneOrder {
   return { mirror, remote, folder, start: startOf(clone) };
 }
 
-/** Whether all objects that the clones borrow are there: a mirror that was removed is fetched again. */
+/** Whether all objects that the clones borrow are there: a mirror that was removed, or has lost some, is fetched again. */
 async function hasObjects(
   { mirrors }: CloneServices,
   { sessionId, progress, signal }: CloneRequest,
@@ -236,7 +241,10 @@ async function hasObjects(
 ): Promise<boolean> {
   for (const clone of clones) {
     const { mirror, remote } = clone;
-    if (existsSync(mirror.path)) continue;
+    if (existsSync(mirror.path)) {
+      if (!lacksObjects(mirror.path) && (await hasStart(mirror, clone, signal))) continue;
+      await mendMirror(mirror.path, signal);
+    }
     await mirrors.use.whileUsed(mirror.path, async () => {
       await ensureMirror(mirror, signal);
       await fetchHeads(mirror, sessionId, remote, progress, signal);

@@ -6,6 +6,7 @@ import { git, mustGit, type Identity } from "../git/git.ts";
 import type { Signer } from "../git/signer.ts";
 import type { Clone } from "../clones/clone.ts";
 import { exportRepository, type ExportedCommit } from "./export-repository.ts";
+import type { LeftOut } from "./write-pack.ts";
 
 /** One clone's work after it was taken out of the sandbox. */
 export interface ExportedWork {
@@ -26,6 +27,7 @@ export interface ExportedWork {
    * under way. What the folder has beyond `headSha` is then not in this.
    */
   readonly unfinished: readonly string[] | null;
+  readonly leftOut: LeftOut;
 }
 
 /** Dependencies for taking work out of a sandbox. */
@@ -52,6 +54,8 @@ export interface ExportRequest {
   readonly patchLimit: number;
   /** Whether the agent's turn did not end by itself: a merge that is under way then stays so. */
   readonly isInterrupted: boolean;
+  /** Whether branches are named that have more, each once. */
+  readonly tellsLeftOut: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -62,10 +66,10 @@ export interface ExportRequest {
 export async function exportClone(
   { checkouts, sandbox, limits, author, committer, signer }: ExportServices,
   { remote, mirror, folder, ...start }: Clone,
-  { sessionId, folders, message, coAuthor, patchLimit, isInterrupted, signal }: ExportRequest,
+  { sessionId, folders, message, coAuthor, patchLimit, isInterrupted, tellsLeftOut, signal }: ExportRequest,
 ): Promise<ExportedWork> {
   const { baseSha } = start;
-  const { headSha, commits, isMoved, changedSubmodules, unfinished } = await exportRepository({
+  const { headSha, commits, isMoved, changedSubmodules, unfinished, leftOut } = await exportRepository({
     sandbox,
     mirror: mirror.path,
     folders: { ...folders, directory: remote.directory },
@@ -78,6 +82,7 @@ export async function exportClone(
     ours: start.joining?.ours ?? null,
     origin: { mirror, branch: start.targetBranch },
     isInterrupted,
+    tellsLeftOut,
     signal,
   });
   const options = { cwd: mirror.path, signal };
@@ -99,5 +104,6 @@ export async function exportClone(
     patchTruncated: diff.truncated || diff.code !== 0,
     changedSubmodules,
     unfinished,
+    leftOut,
   };
 }

@@ -7,7 +7,7 @@ import { exportedHead, exportedRef } from "../clones/exported-refs.ts";
 import { importPack, requireKnown } from "../clones/import-pack.ts";
 import type { RepositoryExport } from "./request.ts";
 import { moveToSigned, signWork } from "./sign-work.ts";
-import { writePack } from "./write-pack.ts";
+import { writePack, type LeftOut } from "./write-pack.ts";
 
 /** A commit that was taken out of the sandbox. */
 export interface ExportedCommit {
@@ -32,6 +32,7 @@ interface ExportedRepository {
    * under way.
    */
   readonly unfinished: string[] | null;
+  readonly leftOut: LeftOut;
 }
 
 /** Columns of a commit's subject that are reported: it may be as long as a file. */
@@ -51,21 +52,19 @@ export async function exportRepository(request: RepositoryExport): Promise<Expor
   try {
     const pack = join(folder, "work.pack");
     const known = knownTo(start, before);
-    const { head, committed, changedSubmodules, unfinished } = await writePack(request, pack, before, known);
-    if (head === null || head === before) {
-      return { headSha: before, commits: [], isMoved: false, changedSubmodules, unfinished };
-    }
+    const { head, committed, ...report } = await writePack(request, pack, before, known);
+    if (head === null || head === before) return { headSha: before, commits: [], isMoved: false, ...report };
     const isNew = (await stat(pack)).size > 0;
     if (isNew) await importPack(createReadStream(pack), [head], known, options);
     else await requireKnown(head, known, options);
     const signed = await signWork(request, head, known);
     const headSha = signed.get(head) ?? head;
     if (headSha !== head) await moveToSigned(request, head, headSha);
-    if (headSha === before) return { headSha, commits: [], isMoved: false, changedSubmodules, unfinished };
+    if (headSha === before) return { headSha, commits: [], isMoved: false, ...report };
     await mustGit(["update-ref", ref, headSha], options);
     const byOffstage = committed === null ? null : (signed.get(committed) ?? committed);
     const commits = await newCommits(headSha, known, byOffstage, options);
-    return { headSha, commits, isMoved: true, changedSubmodules, unfinished };
+    return { headSha, commits, isMoved: true, ...report };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

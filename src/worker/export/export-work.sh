@@ -3,8 +3,9 @@
 # stop every later one. If the agent broke its repository or began another one, its files still count, on top of the last
 # known commit.
 # The program commits what is uncommitted, writes all new objects as a pack to stdout (nothing if there are none), and reports
-# the commit that counts. That is HEAD, on whatever branch; if HEAD has nothing new, the agent only checked it out, and the
-# session's branch counts, which may also have gone back.
+# the commit that counts. That is HEAD, on whatever branch; if HEAD has nothing new, or is on no branch at an earlier commit of the
+# session's, the agent only checked it out, and the session's branch counts, which may also have gone back. During a rebase it is what
+# the branch was before that.
 #
 # What was committed inside a submodule is nowhere else, so the superproject keeps the commit that it recorded before. A commit
 # that a remote-tracking branch of the submodule has is pushed, and may be recorded.
@@ -18,13 +19,15 @@
 #   OFFSTAGE_LFS_FILTER  command of git's filter for files in LFS
 #   OFFSTAGE_MESSAGE  message of the commit of what is uncommitted
 #   OFFSTAGE_ENDED    empty if the agent's turn did not end by itself: a merge under way then stays so. Otherwise it is committed,
-#                     unless files collide that nobody has resolved
+#                     unless files collide that nobody has resolved. A rebase stays under way if it has still something to do
 #   OFFSTAGE_OURS     the session's commit in a join that the agent is to do by hand: it counts while that is under way. May be
 #                     empty
+#   OFFSTAGE_TELLS    whether branches are named that have more than what counts; empty if not
 #   OFFSTAGE_SPARSE, OFFSTAGE_SPARSE_HAS  see stage-all.sh
 #   OFFSTAGE_CHECKOUT  see stage-all.sh: the list of changes is then on stdin
-# stderr, beside messages: `offstage-committed <commit>` of what was uncommitted, `offstage-head <commit>`, and for each submodule
-# in which something was changed `offstage-submodule <path>`. If a merge stays under way, nothing is
+# stderr, beside messages: `offstage-committed <commit>` of what was uncommitted, `offstage-head <commit>`, for each submodule
+# in which something was changed `offstage-submodule <path>`, for each branch that has more `offstage-left-behind <ref>`, and what
+# stage-all.sh says of files that git refuses. If a merge or a rebase stays under way, nothing is
 # committed, and there are `offstage-unresolved <path>` for each file that nobody has resolved, and `offstage-unfinished`
 set -eu
 OFFSTAGE_CHANGES=
@@ -45,6 +48,13 @@ if ! git merge-base HEAD "$OFFSTAGE_BASE" > /dev/null 2>&1; then
   keep_outside always
 fi
 find "$(git rev-parse --git-dir)" -name "*.lock" -type f -delete
+# By these settings git would look for the files elsewhere, and take all of them for deleted, or for none.
+git config --unset-all core.worktree || true
+if [ "$(git config --bool core.bare)" = true ]; then git config core.bare false; fi
+# Without an index, files that are in git and ignored would be taken for deleted.
+index="$(git rev-parse --git-path index)"
+if [ -f "$index" ] && ! git ls-files > /dev/null 2>&1; then rm -f "$index"; fi
+[ -f "$index" ] || [ -n "${OFFSTAGE_SPARSE:-}" ] || git read-tree HEAD
 # shellcheck disable=SC2086 # each word is a commit
 newest() { git rev-list --max-count=1 "$1" --not $OFFSTAGE_KNOWN; }
 # Writes what is new up to the commit $1, and reports it.
@@ -55,12 +65,20 @@ export_commit() {
   fi
   echo "offstage-head $1" >&2
 }
-if [ -n "$(under_way)" ]; then
+# Of some operations git has no name: what `git stash pop` or `git apply --3way` could not join is known by the index alone.
+rebased="$(rebased_from)"
+if [ -n "$(under_way)$rebased" ] || [ -n "$(git ls-files --unmerged | head -n 1)" ]; then
   unresolved="$(unresolved_paths)"
-  if [ -z "$OFFSTAGE_ENDED" ] || [ -n "$unresolved" ] || { [ -n "${OFFSTAGE_OURS:-}" ] && has_lost_picks; }; then
+  is_unfinished() {
+    [ -z "$unresolved" ] || return 0
+    if [ -n "$rebased" ]; then has_steps_left && return 0; fi
+    [ -n "$(under_way)" ] || return 1
+    [ -z "$OFFSTAGE_ENDED" ] || { [ -n "${OFFSTAGE_OURS:-}" ] && has_lost_picks; }
+  }
+  if is_unfinished; then
     if [ -n "$unresolved" ]; then printf '%s\n' "$unresolved" | sed 's/^/offstage-unresolved /' >&2; fi
     echo offstage-unfinished >&2
-    ours="$(git rev-parse --verify --quiet "${OFFSTAGE_OURS:-HEAD}^{commit}")" || ours="$(git rev-parse HEAD)"
+    ours="$(git rev-parse --verify --quiet "${OFFSTAGE_OURS:-${rebased:-HEAD}}^{commit}")" || ours="$(git rev-parse HEAD)"
     export_commit "$ours"
     exit 0
   fi
@@ -129,10 +147,28 @@ if [ -f "$(git rev-parse --git-path MERGE_HEAD)" ] || ! git diff --cached --quie
   echo "offstage-committed $(git rev-parse HEAD)" >&2
 fi
 head="$(git rev-parse HEAD)"
-if [ -z "$(newest "$head")" ] && git merge-base "refs/heads/$OFFSTAGE_BRANCH" "$OFFSTAGE_BASE" > /dev/null 2>&1; then
+# Whether HEAD is on no branch, at an earlier commit of the session's: the agent only looked back (git bisect, git checkout).
+looks_back() {
+  ! git symbolic-ref --quiet HEAD > /dev/null && git merge-base --is-ancestor HEAD "refs/heads/$OFFSTAGE_BRANCH" 2> /dev/null
+}
+if { [ -z "$(newest "$head")" ] || looks_back; } &&
+  git merge-base "refs/heads/$OFFSTAGE_BRANCH" "$OFFSTAGE_BASE" > /dev/null 2>&1; then
   if [ "$(git symbolic-ref --quiet HEAD)" != "refs/heads/$OFFSTAGE_BRANCH" ]; then
     git checkout --quiet --force "$OFFSTAGE_BRANCH" -- 2> /dev/null || true
   fi
   head="$(git rev-parse "refs/heads/$OFFSTAGE_BRANCH^{commit}")"
+fi
+# What the agent committed on other branches, or put aside (git stash), and is in nothing that counts, not even as the same change: named
+# once.
+if [ -n "${OFFSTAGE_TELLS:-}" ]; then
+  told="$(git rev-parse --git-path offstage-told)"
+  git for-each-ref --count=20 --format='%(objectname) %(refname)' refs/heads refs/stash | while read -r tip ref; do
+    ! grep -qsx -e "$tip" -- "$told" || continue
+    # shellcheck disable=SC2086 # each word is a commit
+    more="$(git rev-list --max-count=1 --cherry-pick --right-only --no-merges "$head...$tip" --not $OFFSTAGE_KNOWN)" || continue
+    [ -n "$more" ] || continue
+    echo "$tip" >> "$told"
+    echo "offstage-left-behind $ref" >&2
+  done
 fi
 export_commit "$head"

@@ -15,6 +15,27 @@ under_way() {
   done
 }
 
+# Prints the commit at which the branch was that a rebase under way moves; nothing if none is. One that was left for a branch is not
+# under way any more: during a rebase HEAD is on none.
+rebased_from() {
+  ! git symbolic-ref --quiet HEAD > /dev/null || return 0
+  for name in rebase-merge rebase-apply; do
+    original="$(cat "$(git rev-parse --git-path "$name/orig-head")" 2> /dev/null)" || continue
+    git rev-parse --verify --quiet "$original^{commit}" || true
+    return 0
+  done
+}
+
+# Succeeds if a rebase under way has still something to do, so that HEAD lacks commits that the branch had.
+has_steps_left() {
+  steps="$(git rev-parse --git-path rebase-merge/git-rebase-todo)"
+  if [ -f "$steps" ]; then
+    LC_ALL=C grep -qv -e '^#' -e '^[[:space:]]*$' -- "$steps"
+  else
+    [ "$(cat "$(git rev-parse --git-path rebase-apply/next)")" -lt "$(cat "$(git rev-parse --git-path rebase-apply/last)")" ]
+  fi
+}
+
 # Succeeds if what a cherry-pick under way did outside of a clone's folders (sparse checkout) is lost: it was only in
 # the index, which was removed. Committed so, the rest would be taken for all of the work.
 has_lost_picks() {

@@ -39,6 +39,8 @@ export interface RepositoryExport {
   readonly ours?: string | null;
   /** Whether the agent's turn did not end by itself: a merge that is under way then stays so. False if omitted. */
   readonly isInterrupted?: boolean;
+  /** Whether branches are named that have more than what is taken out, each once; false if omitted. */
+  readonly tellsLeftOut?: boolean;
   readonly identity: {
     readonly author: Identity;
     /** The author, if omitted. */

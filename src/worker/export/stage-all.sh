@@ -112,12 +112,38 @@ forget_replaced() {
     git update-index --force-remove -z --stdin
 }
 
+# Adds every file that git takes, after it has refused all of them for the sake of some: a text without the encoding that the attributes
+# name (`working-tree-encoding`), a file whose filter fails (`required`), a pipe in the place of a file, a name that leads into `.git` on
+# some system. These stay in the index as they were, or out of it. Fails if there are too many, or if git refuses a file for another reason,
+# such as a full disk. What the filter of files in LFS can't take is never left out.
+#
+# Environment: `sparse`, the option for that
+# stderr, beside messages: for each of them `offstage-left-out <path>`, with a byte that names hardly ever have for a line break, and
+# `offstage-left-out-why <words>` of git
+add_what_can() {
+  # By the files' times alone: with their contents git would look into what it refuses.
+  # shellcheck disable=SC2016 # the inner shell's variables
+  { git diff-files --name-only -z && git ls-files --others --exclude-standard -z; } | sparse="$sparse" xargs -0 -n 200 sh -c '
+    add() { git --literal-pathspecs add --all $sparse -- "$@" 2>&1; }
+    add "$@" > /dev/null && exit
+    refused=0
+    for path; do
+      if said="$(add "$path")" || { [ ! -e "$path" ] && [ ! -L "$path" ]; }; then continue; fi
+      refused=$((refused + 1))
+      why="$(printf "%s\n" "$said" | LC_ALL=C grep -e "BOM is [a-z]* in " -e "failed to encode " -e "clean filter .* failed" \
+        -e "^error: invalid path " -e "can only add regular files" | grep -v "clean filter .lfs." | head -n 1)"
+      if [ -z "$why" ] || [ "$refused" -gt 100 ]; then exit 255; fi
+      printf "offstage-left-out %s\noffstage-left-out-why %s\n" "$(printf %s "$path" | tr "\n" "\001")" "$why" >&2
+    done' sh
+}
+
 # A function for programs that run among a session's files: adds everything in the working directory to the index. Files
 # count in whatever state the agent left them:
 # - a repository that the agent created inside is treated as an ordinary folder; git would refuse one without a commit, and
 #   record only the commit of one with commits. A repository cloned from elsewhere stays a nested repository to git
 # - another worktree of the same repository is left out
 # - an unreadable file is made readable
+# - what git refuses is left out, and named (`add_what_can`)
 stage_all() {
   ! stage_changes || return 0
   forget_replaced
@@ -130,7 +156,7 @@ stage_all() {
   fi
   git add --all $sparse || {
     find . -name .git -prune -o -type f ! -perm -400 -exec chmod u+r {} + || true
-    git add --all $sparse
+    git add --all $sparse || add_what_can
   }
   inner_worktrees | while IFS= read -r inner; do
     if [ -f "$inner/.git" ]; then git update-index --force-remove "$inner"; fi

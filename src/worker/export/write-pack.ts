@@ -22,8 +22,22 @@ const committedMark = "offstage-committed ";
 const headMark = "offstage-head ";
 /** Mark of the lines that name submodules in which something was changed. */
 const submoduleMark = "offstage-submodule ";
-/** The line that says that a merge is under way, and stays so. */
+/** Marks of the lines that name what is not in the commits, and stays in the clone. */
+const behindMark = "offstage-left-behind ";
+const leftOutMark = "offstage-left-out ";
+const whyMark = "offstage-left-out-why ";
+/** The line that says that a merge or a rebase is under way, and stays so. */
 const unfinishedMark = /^offstage-unfinished$/mu;
+
+/** What an agent made and is not in its commits. */
+export interface LeftOut {
+  /** Full names of branches that have more, and `refs/stash`. */
+  readonly refs: readonly string[];
+  /** Files that git refuses to take. */
+  readonly files: readonly string[];
+  /** Git's words about the first of these; null if there is none. */
+  readonly why: string | null;
+}
 
 /** The sandbox's report of the pack that it wrote. */
 interface Written {
@@ -34,6 +48,7 @@ interface Written {
   /** Paths of submodules in which something was changed. */
   readonly changedSubmodules: string[];
   readonly unfinished: string[] | null;
+  readonly leftOut: LeftOut;
 }
 
 /**
@@ -49,7 +64,7 @@ export async function writePack(
   known: readonly string[],
 ): Promise<Written> {
   const { sandbox, mirror, folders, branch, start, identity, limits, limitMs = defaultLimitMs, signal } = request;
-  const { isInterrupted = false, ours = null, changes = null } = request;
+  const { isInterrupted = false, tellsLeftOut = false, ours = null, changes = null } = request;
   const { author, committer, message, coAuthor } = identity;
   const trailer =
     coAuthor === null ? "" : `\n\nCo-authored-by: ${coAuthor.name.replace(/[<>\n]/gu, "")} <${coAuthor.email}>`;
@@ -76,6 +91,7 @@ export async function writePack(
       OFFSTAGE_KNOWN: known.join(" "),
       OFFSTAGE_ENDED: isInterrupted ? "" : "yes",
       OFFSTAGE_OURS: ours ?? "",
+      OFFSTAGE_TELLS: tellsLeftOut ? "yes" : "",
       ...sparseVariables(start.sparse ?? []),
       ...changesVariables(changes),
     },
@@ -97,12 +113,26 @@ export async function writePack(
   if (exceeded !== null) throw tooMuch(`it used more ${exceeded} than a sandbox may`);
   if (code === notStarted) throw noSandbox(printed);
   if (code !== 0) throw brokenWorkspace(printed);
-  const changedSubmodules = printed
-    .split("\n")
-    .filter((line) => line.startsWith(submoduleMark))
-    .map((line) => line.slice(submoduleMark.length));
   const unfinished = unfinishedMark.test(printed) ? unresolvedIn(printed) : null;
-  return { head: marked(printed, headMark), committed: marked(printed, committedMark), changedSubmodules, unfinished };
+  return {
+    head: marked(printed, headMark),
+    committed: marked(printed, committedMark),
+    changedSubmodules: allMarked(printed, submoduleMark),
+    unfinished,
+    leftOut: {
+      refs: allMarked(printed, behindMark),
+      files: allMarked(printed, leftOutMark).map((path) => path.replaceAll("\u0001", "\n")),
+      why: allMarked(printed, whyMark)[0] ?? null,
+    },
+  };
+}
+
+/** What stands behind a mark in the script's lines. */
+function allMarked(output: string, mark: string): string[] {
+  return output
+    .split("\n")
+    .filter((line) => line.startsWith(mark))
+    .map((line) => line.slice(mark.length));
 }
 
 /** The commit named in the script's line with this mark; null if it is not a commit's name. */

@@ -337,7 +337,8 @@ function settingVariables(settings: Readonly<Record<string, string>>): Record<st
  * @param home the session's home, as the command sees it
  */
 export function sandboxGitVariables(home: string): Record<string, string> {
-  return { HOME: home, LC_ALL: "C.UTF-8", ...settingVariables(startsNothing) };
+  // Line ends that git would change are no reason to refuse a file.
+  return { HOME: home, LC_ALL: "C.UTF-8", ...settingVariables({ ...startsNothing, "core.safecrlf": "false" }) };
 }
 
 /** A name and an address, as commits have them. */

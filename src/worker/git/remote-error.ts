@@ -1,4 +1,5 @@
 import { SessionError } from "../../domain/errors/errors.ts";
+import { DamagedMirrorError, isDamage } from "./damage.ts";
 import { sshError } from "./ssh.ts";
 
 /** Words by which a server says with any status that it was asked too often, in its own lines alone: a repository may be called so. */
@@ -40,6 +41,7 @@ export function remoteError(url: string, stderr: string): SessionError {
   const bySsh = sshError(url, stderr);
   if (bySsh !== null) return bySsh;
   if (otherFormat.test(stderr)) return new OtherFormatError(url);
+  if (isDamage(stderr)) return new DamagedMirrorError(stderr);
   const lastLines = stderr.trim().split("\n").slice(-3).join(" ").slice(-500);
   const said = withoutAddresses(stderr);
   if (askedTooOften.test(said)) return unreachable(url, lastLines, true);
@@ -72,13 +74,15 @@ export function remoteError(url: string, stderr: string): SessionError {
       remedy: "Give the server a token for this forge that can read and write the repository (docs/forges.md).",
     });
   }
-  const refused = /returned error: (?:400|413|422)[^\n]*/iu.exec(said)?.[0];
+  // Of requests that are refused those pass of which RFC 9110 says so: a timeout, a conflict, a lock, one that came too early or too often.
+  const refused = /returned error: 4(?!08|09|21|23|25|29)\d\d[^\n]*/iu.exec(said)?.[0];
   if (refused !== undefined) {
     return new SessionError({
       code: "push_rejected",
       reason: `The server of ${url} refused what git sent: the request ${refused.trim()}`,
       retryable: false,
-      remedy: "For 413, raise the size of requests that the server, or the proxy before it, takes; then retry.",
+      remedy:
+        "For 413, raise the size of requests that the server, or the proxy before it, takes; for 411, let it take requests in chunks. Then retry.",
     });
   }
   const ofProxy = /CONNECT tunnel failed, response (40[37])|HTTP code (40[37]) from proxy/u.exec(said);

@@ -176,7 +176,7 @@ export async function resolveOpen(
   return { ...(await resumeJoins(attempt, services, begun.clones, false)), harness };
 }
 
-/** Merges that the agent began by itself, and in which it left files unresolved. */
+/** Merges that the agent began by itself, and in which it left files unresolved, and rebases that it did not end. */
 function leftUnderWay(works: readonly ClonedWork[]): LeftConflict[] {
   return works.flatMap(({ clone, unfinished }) =>
     unfinished === null ? [] : [{ directory: clone.remote.directory, paths: unfinished, isUnderWay: true }],
@@ -251,11 +251,16 @@ function unresolved({ conflicts, collided, left }: Open): SessionError {
   const reason =
     first !== undefined
       ? `What others committed to ${first.branch} collides with this session's work in ${named(first.paths)}, and the agent did not resolve it; nothing was overwritten.`
-      : `The agent left ${marked?.isUnderWay === true ? "a merge unresolved" : "conflict markers"} in ${named(marked?.paths ?? [])}; nothing was pushed.`;
+      : `The agent left ${marked === undefined ? "a conflict" : leftAs(marked)}; nothing was pushed.`;
   return new SessionError({
     code: "branch_diverged",
     reason: reason.slice(0, 2_000),
     retryable: false,
     remedy: "Tell the agent in a message how to resolve the conflict, or merge by hand: the diff is on this session.",
   });
+}
+
+function leftAs({ directory, paths, isUnderWay }: LeftConflict): string {
+  if (!isUnderWay) return `conflict markers in ${named(paths)}`;
+  return paths.length === 0 ? `a rebase unfinished in ${directory}` : `a merge unresolved in ${named(paths)}`;
 }

@@ -68,6 +68,7 @@ function exported(headSha: string, { own = [], pushed = null, configuredBranch }
     patch: "",
     patchTruncated: false,
     changedSubmodules: [],
+    leftOut: { refs: [], files: [], why: null },
     unfinished: null,
     clone: { ...clone, remote: { ...clone.remote, configuredBranch: configuredBranch ?? null } },
     recorded: { position, commits: new Set(own), pushedSha: pushed, hasPullRequest: false, askedMsAgo: null },

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { SessionError } from "../../../domain/errors/errors.ts";
+import { lacksObjects } from "./mend.ts";
 import { fetchObjects } from "./fetch.ts";
 import { git, hasCommit, mustGit } from "../git.ts";
 import { remoteOptions, transferLimits, type Mirror } from "./mirror.ts";
@@ -21,7 +22,7 @@ export async function fetchBranch(
   const { branch, sha, into } = fetched;
   const options = { cwd: mirror.path, signal };
   // It refuses missing objects.
-  if ((await git(["update-ref", into, `${sha}^{commit}`], options)).code === 0) return;
+  if (!lacksObjects(mirror.path) && (await git(["update-ref", into, `${sha}^{commit}`], options)).code === 0) return;
   // The branch may have moved since it was looked up: the commit found then counts.
   const remote = { ...(await remoteOptions(mirror, signal)), onProgress };
   await fetchObjects({ ...fetchFrom(mirror), ref: `refs/heads/${branch}`, options: remote });
@@ -46,7 +47,7 @@ export async function fetchRefs(
   for (const ref of refs) {
     const sha = shaOf(ref);
     if (sha === null) continue;
-    if (!(await hasCommit(sha, { cwd: mirror.path, signal }))) {
+    if (lacksObjects(mirror.path) || !(await hasCommit(sha, { cwd: mirror.path, signal }))) {
       await fetchObjects({ ...fetchFrom(mirror), ref, options });
       if (!(await hasCommit(sha, { cwd: mirror.path, signal }))) throw replaced(mirror, ref);
     }
@@ -97,7 +98,7 @@ export async function fetchCommit(
 ): Promise<void> {
   const local = { cwd: mirror.path, signal };
   const options = { ...(await remoteOptions(mirror, signal)), onProgress };
-  if (await hasCommit(sha, local)) {
+  if (!lacksObjects(mirror.path) && (await hasCommit(sha, local))) {
     await listRefs(mirror, [mirror.url, "HEAD"], options);
     return;
   }

@@ -5,6 +5,7 @@ import { SessionError } from "../../../domain/errors/errors.ts";
 import { watchUsage } from "../../../sandboxes/process/watch.ts";
 import { git, tooSlow, wantedMemory, withinMs, type GitOptions } from "../git.ts";
 import { OtherFormatError, remoteError } from "../remote-error.ts";
+import { completed, lacksObjects } from "./mend.ts";
 
 /** Limits of one fetch from a repository's host. */
 export interface FetchLimits {
@@ -55,6 +56,9 @@ export async function fetchObjects({ mirror, url, ref, limits, options }: Fetch)
     await mkdir(join(folder, "pack"), { recursive: true });
     // Always one pack: what is small as a pack may be huge as loose objects.
     const into = ["-c", "fetch.unpackLimit=1", "fetch", "--no-tags", "--progress", "--no-write-fetch-head"];
+    const isLacking = lacksObjects(mirror);
+    // A commit that is there says nothing of what it needs.
+    if (isLacking) into.push("--refetch");
     const { code, stderr } = await withinMs(
       limits.ms,
       { ...options, signal: AbortSignal.any([options.signal, tooMuch.signal]) },
@@ -74,6 +78,7 @@ export async function fetchObjects({ mirror, url, ref, limits, options }: Fetch)
     }
     if (shallowRoots.test(stderr)) throw cutOff(url);
     await moveObjects(folder, join(mirror, "objects"));
+    if (isLacking) await completed(mirror);
   } finally {
     watch.stop();
     await rm(folder, { recursive: true, force: true });

@@ -4,12 +4,14 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { mustGit } from "../git.ts";
 import { formatOf, type ObjectFormat } from "../object-format.ts";
+import { mendIfDamaged } from "./mend.ts";
 import { remoteOptions, mirrorUsedMark, type Mirror } from "./mirror.ts";
 import { listRefs } from "./ask-remote.ts";
 import { targetNotFound } from "./branch-refusals.ts";
 
-/** Makes the mirror if it is missing, and marks it as used. */
+/** Makes the mirror if it is missing, mends it if it is damaged, and marks it as used. */
 export async function ensureMirror(mirror: Mirror, signal: AbortSignal): Promise<void> {
+  await mendIfDamaged(mirror.path, signal);
   if (!existsSync(mirror.path)) await makeMirror(mirror, signal);
   await writeFile(join(mirror.path, mirrorUsedMark), "");
 }

@@ -284,3 +284,30 @@ test("a push that is too large for the server is refused for good, with the serv
     message: expect.stringContaining("413") as string,
   });
 });
+
+// 410 as of a repository that was taken away, 411 as of a proxy that takes no chunks, 451 as of one that may not be shown.
+test.each([
+  [402, false],
+  [410, false],
+  [411, false],
+  [431, false],
+  [451, false],
+  [408, true],
+  [409, true],
+  [423, true],
+  [429, true],
+])("a server that answers %i refuses for good, or for now", (status, passing) => {
+  const stderr = `error: RPC failed; HTTP ${status} curl 22 The requested URL returned error: ${status}\nfatal: the remote end hung up\n`;
+  expect(pushError({ url: "https://git.example/a/b", branch: "work", stdout: "", stderr })).toMatchObject({
+    passing,
+    message: expect.stringContaining(String(status)) as string,
+  });
+});
+
+test("a branch in the way of another is no matter of time", () => {
+  const words = "cannot lock ref 'refs/heads/fix/a': 'refs/heads/fix/a/b' exists; cannot create 'refs/heads/fix/a'";
+  const stderr = `remote: error: ${words}        \n`;
+  const failure = { code: "push_rejected", passing: false, remedy: expect.stringContaining("in the way") as string };
+  expect(failureOf(refused("[remote rejected] (failed to update ref)"), stderr)).toMatchObject(failure);
+  expect(failureOf(refused("[remote rejected] (failed to update ref)")).passing).toBe(true);
+});

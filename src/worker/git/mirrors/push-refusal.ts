@@ -46,15 +46,20 @@ export function pushError({ url, branch, stdout, stderr }: RefusedPush): Session
   const reason = said.length === 0 ? "it gave no reason" : said.join(": ");
   const words = remoteWords(stderr).join(" ");
   const isUnstored = status !== null && unpackerError.test(status.reason) && !unwantedPack.test(words);
+  const isInTheWay = inTheWay.test(`${status?.reason ?? ""} ${words}`);
   const isPassing =
-    isUnstored || isBranchMoved(stdout) || passingReasons.test(status?.reason ?? "") || passingWords.test(words);
+    !isInTheWay &&
+    (isUnstored || isBranchMoved(stdout) || passingReasons.test(status?.reason ?? "") || passingWords.test(words));
   return new SessionError({
     code: "push_rejected",
     reason: cutAtWord(`The server rejected the push of ${branch}: ${reason}`, wordsLimit),
     retryable: isPassing,
-    remedy: isPassing ? "Retry: the server could not take the branch at that moment." : remedyFor(words),
+    remedy: isPassing ? "Retry: the server could not take the branch at that moment." : remedyFor(said.join(" ")),
   });
 }
+
+/** Words about a branch whose name is a folder of the pushed one's, or the other way round: git stores both at one path. */
+const inTheWay = /'refs\/heads\/[^']+' exists; cannot create '/u;
 
 /** Words of servers that looked into the commits: GitHub's push protection, GitLab's, and limits of a file's size. */
 const secrets = /cannot contain secrets|secret detection|secrets? (?:was|were) (?:found|detected)/iu;
@@ -65,6 +70,7 @@ const locked = /\bpath '.*' is locked (?:in Git LFS )?by\b/iu;
 
 /** The remedy for a final refusal. @param words of the server */
 function remedyFor(words: string): string {
+  if (inTheWay.test(words)) return "Delete or rename the branch that is in the way, then retry.";
   if (secrets.test(words))
     return "Tell the agent in a message to make its commits anew without the secret, or allow it where the server says, then retry.";
   if (largeFile.test(words))

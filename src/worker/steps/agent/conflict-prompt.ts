@@ -39,7 +39,7 @@ export interface Conflict extends Side, Collision {}
 export interface LeftConflict {
   readonly directory: string;
   readonly paths: readonly string[];
-  /** Whether a merge that it began itself is under way; if not, conflict markers are in a commit. */
+  /** Whether a merge or a rebase that it began itself is under way, perhaps of no files; if not, conflict markers are in a commit. */
   readonly isUnderWay: boolean;
 }
 
@@ -98,9 +98,11 @@ function conflictText(conflict: Conflict): string {
 
 function leftText({ directory, paths, isUnderWay }: LeftConflict): string {
   if (isUnderWay) {
+    const collide = paths.length === 0 ? "" : ` These files collide, and are as git left them: ${named(paths)}.`;
     return [
-      `First of all: a merge in ${directory} is not finished (git status). These files collide, and are as git left them: ${named(paths)}.`,
-      "Find out what each side wanted (git log, git show), keep both, say of each file that it is resolved (git add, git rm), and commit the merge.",
+      `First of all: a merge or a rebase in ${directory} is not finished (git status).${collide}`,
+      "Find out what each side wanted (git log, git show), keep both, say of each file that it is resolved (git add, git rm), and finish it (git commit, git rebase --continue).",
+      "Of a rebase that is not finished, nothing counts.",
     ].join(" ");
   }
   return [

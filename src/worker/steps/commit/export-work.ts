@@ -68,11 +68,14 @@ export async function exportWork(
   const { database, forgeOf } = services;
   const { session } = attempt;
   const isInterrupted = ({ remote }: Clone): boolean => unfinished.has(remote.directory);
-  const exported = await exportClones(attempt, services, clones, { isInterrupted });
+  const exported = await exportClones(attempt, services, clones, { isInterrupted, tellsLeftOut: true });
   for (const { position, diff } of await diffsOf(attempt, exported)) {
     await saveRepository(database, session, position, diff);
   }
-  for (const { clone, work } of exported) await reportSubmodules(attempt, clone, work);
+  for (const { clone, work } of exported) {
+    await reportSubmodules(attempt, clone, work);
+    await reportLeftOut(attempt, clone, work);
+  }
   await recordCommits(attempt, services, exported);
   const recorded = await recordedWork(database, session);
   const works: ClonedWork[] = [];
@@ -135,6 +138,34 @@ async function reportSubmodules(
   await emit({ type: "notice", data: { level: "warning", text: text.slice(0, 2_000) } });
 }
 
+/** Most branches and files that a notice names. */
+const namedLeftOut = 5;
+
+/** Reports what the agent made and is not in its work: commits elsewhere in its clone, and files that git refuses. */
+async function reportLeftOut(
+  { emit }: Pick<Attempt, "emit">,
+  { repository }: Clone,
+  { leftOut: { refs, files, why } }: ExportedWork,
+): Promise<void> {
+  const places = refs.map((ref) =>
+    ref === "refs/stash" ? "git's stash" : ref.replace(/^refs\/heads\//u, "the branch "),
+  );
+  const texts: string[] = [];
+  if (refs.length > 0) {
+    const where = firstOf(places, namedLeftOut);
+    texts.push(
+      `The agent left changes of ${repository.name} that are not in its work: in ${where}. They stay in its clone; tell it in a message what to do with them.`,
+    );
+  }
+  if (files.length > 0) {
+    const quoted = files.map((path) => JSON.stringify(path));
+    texts.push(
+      `git refuses these files of ${repository.name}, which are not in the work: ${firstOf(quoted, namedLeftOut)}. It says of the first: ${why ?? "nothing"}.`,
+    );
+  }
+  for (const text of texts) await emit({ type: "notice", data: { level: "warning", text: text.slice(0, 2_000) } });
+}
+
 /** Records the exported commits, with an event for each that is new. @throws LeaseLostError */
 export async function recordCommits(
   attempt: Pick<Attempt, "session" | "mask">,
@@ -163,6 +194,7 @@ function commitsOf(
  * @param how.coAuthored whether its commit names who asked; a replay's does not. True if omitted
  * @param how.isInterrupted whether the agent did not end what it does in a clone by itself: a merge that is under way then stays so.
  *   Omitted: it did in all
+ * @param how.tellsLeftOut whether branches are named that have more than what is taken out, each once; false if omitted
  * @throws SessionError see `exportWork`
  */
 export async function exportClones(
@@ -172,13 +204,19 @@ export async function exportClones(
   {
     coAuthored = true,
     isInterrupted = () => false,
-  }: { readonly coAuthored?: boolean; readonly isInterrupted?: (clone: Clone) => boolean } = {},
+    tellsLeftOut = false,
+  }: {
+    readonly coAuthored?: boolean;
+    readonly isInterrupted?: (clone: Clone) => boolean;
+    readonly tellsLeftOut?: boolean;
+  } = {},
 ): Promise<ExportedClone[]> {
   const request = {
     sessionId: session.sessionId,
     message: session.title,
     coAuthor: coAuthored ? await requesterOf(services.database, session.sessionId) : null,
     patchLimit: Math.floor(patchLimit / clones.length),
+    tellsLeftOut,
     signal,
   };
   const exported = [];
