@@ -3,7 +3,7 @@ import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { SessionError } from "../../../domain/errors/errors.ts";
 import { watchUsage } from "../../../sandboxes/process/watch.ts";
-import { git, tooSlow, wantedMemory, withinMs, type GitOptions } from "../git.ts";
+import { git, tooSlow, wantedMemory, withinMs, type GitOptions, type GitResult } from "../git.ts";
 import { OtherFormatError, remoteError } from "../remote-error.ts";
 
 /** Limits of one fetch from a repository's host. */
@@ -55,7 +55,7 @@ export async function fetchObjects({ mirror, url, ref, limits, options }: Fetch)
     await mkdir(join(folder, "pack"), { recursive: true });
     // Always one pack: what is small as a pack may be huge as loose objects.
     const into = ["-c", "fetch.unpackLimit=1", "fetch", "--no-tags", "--progress", "--no-write-fetch-head"];
-    const { code, stderr } = await withinMs(
+    const { code, stderr, retryAfterMs } = await withinMs(
       limits.ms,
       { ...options, signal: AbortSignal.any([options.signal, tooMuch.signal]) },
       () => tookTooLong(url, limits),
@@ -68,7 +68,7 @@ export async function fetchObjects({ mirror, url, ref, limits, options }: Fetch)
         }),
     );
     if (code !== 0) {
-      const error = await fetchError(folder, stderr, { url, limits });
+      const error = await fetchError(folder, { stderr, retryAfterMs }, { url, limits });
       if (error instanceof OtherFormatError) await writeFile(join(mirror, outdatedMark), "");
       throw error;
     }
@@ -87,11 +87,11 @@ function tookTooLong(url: string, { ms }: FetchLimits): SessionError {
 
 async function fetchError(
   folder: string,
-  stderr: string,
+  { stderr, retryAfterMs }: Pick<GitResult, "stderr" | "retryAfterMs">,
   { url, limits }: Pick<Fetch, "url" | "limits">,
 ): Promise<SessionError> {
   if (await hasFullFile(folder, limits)) return tooLarge(url, limits);
-  return wantedMemory(stderr) ? tooMuchMemory(url, limits) : remoteError(url, stderr);
+  return wantedMemory(stderr) ? tooMuchMemory(url, limits) : remoteError(url, stderr, retryAfterMs);
 }
 
 /** Whether a file reached the size at which the kernel stops it (RLIMIT_FSIZE, in blocks of 512 bytes). */
