@@ -146,6 +146,12 @@ export function tooSlow(url: string, what: string, limitMs: number): SessionErro
   });
 }
 
+/** The failure of what was stopped because it was about to fill the worker's disk, as if the system had said so. */
+export function diskFilled(url: string): Error {
+  const reason = `there is no room for what the repository ${url} sends: no space left on device`;
+  return Object.assign(new Error(reason), { code: "ENOSPC" });
+}
+
 /** Whether a repository has a commit. */
 export async function hasCommit(sha: string, options: GitOptions): Promise<boolean> {
   return (await git(["cat-file", "-e", `${sha}^{commit}`], options)).code === 0;

@@ -3,7 +3,7 @@ import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { SessionError } from "../../../domain/errors/errors.ts";
 import { watchUsage } from "../../../sandboxes/process/watch.ts";
-import { git, tooSlow, wantedMemory, withinMs, type GitOptions, type GitResult } from "../git.ts";
+import { diskFilled, git, tooSlow, wantedMemory, withinMs, type GitOptions, type GitResult } from "../git.ts";
 import { OtherFormatError, remoteError } from "../remote-error.ts";
 
 /** Limits of one fetch from a repository's host. */
@@ -40,7 +40,7 @@ export interface Fetch {
 /**
  * Fetches a branch's objects into the mirror, without a ref. The remote decides what it sends and for how long, so the objects
  * go into a separate folder first: a stopped fetch leaves nothing behind, and no process sees half of one.
- * @throws SessionError resources_exhausted, repository_*
+ * @throws SessionError resources_exhausted, repository_*; ENOSPC if the disk is nearly full
  */
 export async function fetchObjects({ mirror, url, ref, limits, options }: Fetch): Promise<void> {
   const folder = join(mirror, `${fetchPrefix}${randomBytes(8).toString("hex")}`);
@@ -49,7 +49,7 @@ export async function fetchObjects({ mirror, url, ref, limits, options }: Fetch)
     limits: { diskBytes: limits.bytes, files: mostFiles },
     folders: [folder],
     pids: null,
-    onExceeded: () => tooMuch.abort(tooLarge(url, limits)),
+    onExceeded: (_, isMachines) => tooMuch.abort(isMachines ? diskFilled(url) : tooLarge(url, limits)),
   });
   try {
     await mkdir(join(folder, "pack"), { recursive: true });
