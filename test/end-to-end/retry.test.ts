@@ -53,6 +53,19 @@ async function story(id: string): Promise<{ retries: string[]; turns: number }> 
   return { retries, turns: events.filter(({ type }) => type === "agent.turn").length };
 }
 
+test("a git server that is busy is left alone for as long as it asks", async () => {
+  const { name, url } = await repository();
+  await world.forge.failNext({ kind: "refuseGit", at: "push", late: true, status: 503, retryAfter: "7200" });
+  const { id } = await client.session.create({ prompt: "write a.txt: a", repositories: [url] });
+  const { retry } = await untilRetried(id);
+  expect(retry).toMatchObject({ code: "repository_unreachable" });
+  expect(Date.parse(retry?.at ?? "")).toBeGreaterThan(Date.now() + 60 * 60_000);
+  await client.session.queue(id);
+  expect(await untilOver(client, id)).toMatchObject({ status: "completed", failure: null });
+  expect((await story(id)).turns).toBe(1);
+  expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
+});
+
 test("a forge that is away for a while fails nothing: one turn, one pull request", async () => {
   const { name, url } = await repository();
   // More than one call asks for by itself.

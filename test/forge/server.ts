@@ -374,6 +374,12 @@ async function handle(
     state.failures.shift();
     return;
   }
+  if (failure?.kind === "refuseGit" && isMeant(failure, pathname, search)) {
+    state.failures.shift();
+    const asked = failure.retryAfter === undefined ? {} : { "Retry-After": failure.retryAfter };
+    response.writeHead(failure.status, { "Content-Type": "text/plain", ...asked }).end("slow down, please\n");
+    return;
+  }
   if (isApi(pathname)) {
     if (state.answerMs > 0) await pause(state.answerMs);
     await serveApi(state, pathname, searchParams, request, response);
@@ -437,6 +443,10 @@ async function handle(
   const place = { webUrl: state.url, owner: git[1] ?? "", name: git[2] ?? "" };
   for (const [branch, sha] of state.refs.all(bare))
     if (before.get(branch) !== sha) state.pushed(place, branch, before.get(branch) ?? null, sha);
+}
+
+function isMeant({ at, late = false }: Extract<Failure, { kind: "refuseGit" }>, pathname: string, search: string) {
+  return kindOf(pathname, search) === at && late === (at !== "lfs" && !pathname.endsWith("/info/refs"));
 }
 
 function kindOf(pathname: string, search: string): Extract<Failure, { kind: "hang" }>["at"] {

@@ -81,6 +81,14 @@ export type Failure =
   | { readonly kind: "page"; readonly text: string }
   /** A request is taken and never answered; `api`: one of the API for pull requests. */
   | { readonly kind: "hang"; readonly at: "fetch" | "push" | "lfs" | "api" | "repository" }
+  /** An answer of the server of git or of LFS with this status. `late`: not of the first request, but of the one for the pack. */
+  | {
+      readonly kind: "refuseGit";
+      readonly at: "fetch" | "push" | "lfs";
+      readonly late?: boolean;
+      readonly status: number;
+      readonly retryAfter?: string;
+    }
   /**
    * Something is made, such as a pull request, and the connection cut before the answer; `comment`: a comment or a reply. With `as` this
    * text is answered in its place, with status 201.

@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { createServer, type Server } from "node:http";
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
@@ -8,7 +8,9 @@ import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { diskUsage } from "../../src/sandboxes/process/disk-usage.ts";
 import { makeClones } from "../../src/worker/clones/clones.ts";
+import { isDiskFull } from "../../src/worker/disk/disk-full.ts";
 import type { FetchLimits } from "../../src/worker/git/mirrors/fetch.ts";
+import { startForge } from "../forge/server.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 import { cloneServicesIn, cloneSourceAt } from "./clone-source.ts";
 
@@ -57,6 +59,10 @@ function prepare(bounds: Bounds, ...urls: readonly string[]): ReturnType<typeof 
   const request = { sessionId: crypto.randomUUID(), sources, progress: () => undefined, signal };
   return makeClones(cloneServicesIn(data, bounds), request, null);
 }
+
+/** Whether mount(8) succeeds; only root may mount. */
+const mount = (...parameters: string[]): boolean => spawnSync("mount", parameters).status === 0;
+const canMount = process.platform === "linux" && process.getuid?.() === 0 && mount("--version");
 
 /** What all sessions' folders hold. */
 async function held(): Promise<{ bytes: number; files: number }> {
@@ -184,6 +190,31 @@ describe("a fetch", () => {
     git(url, "repack", "-a", "-d", "--quiet");
     await prepare({ fetch: { bytes: 8 * megabyte, memoryBytes, ms } }, url);
     expect((await diskUsage([join(data, "mirrors")], null))?.bytes).toBeLessThan(8 * megabyte);
+  });
+
+  test.skipIf(!canMount)("that fills the worker's disk is stopped for that, not for what it may bring", async () => {
+    const mirrors = join(data, "mirrors");
+    await mkdir(mirrors);
+    // Less than a worker wants free, and more than the repository takes.
+    expect(mount("-t", "tmpfs", "-o", "size=400m", "tmpfs", mirrors)).toBe(true);
+    const forge = await startForge();
+    try {
+      const { url } = await forge.createRepository("acme", "large", {});
+      const remote = forge.pathOf("acme", "large");
+      git(remote, "config", "core.compression", "0");
+      commitTree(remote, [`100644 blob ${blobOf(remote, randomBytes(160 * megabyte))}\trandom`]);
+      // It takes longer than two looks at the disk.
+      forge.slowGit(3);
+      const { remote: plain, ...source } = cloneSourceAt(url, "clone", "main");
+      const credentials = () => Promise.resolve({ username: "token", password: forge.token });
+      const sources = [{ ...source, remote: { ...plain, credentials } }];
+      const request = { sessionId: crypto.randomUUID(), sources, progress: () => undefined, signal };
+      const error = await makeClones(cloneServicesIn(data), request, null).catch((thrown: unknown) => thrown);
+      expect([isDiskFull(error), error]).toEqual([true, expect.not.objectContaining({ retryable: false })]);
+    } finally {
+      await forge.close();
+      execFileSync("umount", ["--lazy", mirrors]);
+    }
   });
 
   describe("from a host that sends without an end", () => {

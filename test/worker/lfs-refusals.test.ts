@@ -188,6 +188,8 @@ describe.skipIf(!isInstalled)("a download of files in LFS", () => {
     ["a proxy that does not reach it", { batch: page(502) }, "502"],
     ["a server that is busy", { batch: say(503, "busy") }, "busy"],
     ["a rate limit", { batch: say(429, "Rate limit exceeded") }, "Rate limit exceeded"],
+    ["a rate limit that names a time", { batch: { ...say(429, "slower"), headers: { "Retry-After": "0" } } }, "429"],
+    ["a content's, too", { download: { ...say(429, "slower"), headers: { "Retry-After": "0" } } }, "429"],
     ["an answer that breaks off", { batch: { status: 200, cut: '{"objects":', headers: json } }, "unexpected EOF"],
     ["an object's rate limit", { object: { code: 429, message: "slower" } }, "[429] slower"],
     ["an object's error of the server", { object: { code: 503, message: "busy" } }, "[503] busy"],

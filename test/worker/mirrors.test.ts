@@ -1,9 +1,10 @@
 import { execFileSync } from "node:child_process";
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { messageOf } from "../../src/domain/errors/errors.ts";
 import { createLogger } from "../../src/observability.ts";
@@ -12,10 +13,12 @@ import { pruneRecordings } from "../../src/worker/background/prune-recordings.ts
 import type { CloneServices } from "../../src/worker/clones/clone.ts";
 import { makeClones, openClones } from "../../src/worker/clones/clones.ts";
 import { removeSession } from "../../src/worker/clones/remove-session.ts";
+import { mustGit } from "../../src/worker/git/git.ts";
 import { noteUsed } from "../../src/worker/git/lfs/prune-contents.ts";
 import { lfsPath, lfsStore, markMade } from "../../src/worker/git/lfs/store.ts";
 import { markDamaged } from "../../src/worker/git/mirrors/mend.ts";
 import { createFolderLock } from "../../src/worker/git/mirrors/folder-lock.ts";
+import { waitFor } from "../wait-for.ts";
 import { cloneServicesIn, cloneSourceAt } from "./clone-source.ts";
 
 let data: string;
@@ -62,6 +65,18 @@ const keep = async (days: number, maximumBytes = 0): Promise<number> =>
   (await maintainMirrors({ ...services, logger }, { days, maximumBytes }, signal)).removed;
 
 const mirrorOf = (url: string): string => services.mirrors.pathOf(url);
+
+/** Adds 25 small packs to a mirror. */
+async function fetchOften(url: string): Promise<void> {
+  for (let count = 0; count < 25; count += 1) {
+    await commit(url, `change ${count}`);
+    git(mirrorOf(url), "-c", "fetch.unpackLimit=1", "fetch", "--quiet", url, `+main:refs/heads/tip`);
+  }
+}
+
+async function packsOf(mirror: string): Promise<string[]> {
+  return (await readdir(join(mirror, "objects/pack"))).filter((name) => name.endsWith(".pack"));
+}
 
 /** As if it had been used last so many days ago. */
 async function age(url: string, days: number): Promise<void> {
@@ -217,28 +232,62 @@ test("many packs become one, and nothing that a clone borrows is dropped, pinned
   const url = await createRemote("busy");
   const { id, clone } = await begin(url);
   const mirror = mirrorOf(url);
-  for (let count = 0; count < 25; count += 1) {
-    await commit(url, `change ${count}`);
-    git(mirror, "-c", "fetch.unpackLimit=1", "fetch", "--quiet", url, `+main:refs/heads/tip`);
-  }
+  await fetchOften(url);
   // An agent found it among the borrowed objects; in the mirror no ref reaches it any more.
   const tip = git(mirror, "rev-parse", "refs/heads/tip");
   git(clone, "update-ref", "refs/heads/found", tip);
   git(mirror, "update-ref", "-d", "refs/heads/tip");
-  const packs = async (): Promise<number> =>
-    (await readdir(join(mirror, "objects/pack"))).filter((name) => name.endsWith(".pack")).length;
-  expect(await packs()).toBe(26);
+  expect(await packsOf(mirror)).toHaveLength(26);
   const stale = join(mirror, "objects/pack/tmp_pack_killed");
   const fresh = join(mirror, "objects/pack/tmp_pack_at_work");
   for (const path of [stale, fresh]) await writeFile(path, "x");
   const longAgo = new Date(Date.now() - 2 * 24 * 60 * 60 * 1_000);
   await utimes(stale, longAgo, longAgo);
   expect(await keep(30)).toBe(0);
-  expect(await packs()).toBe(1);
+  expect(await packsOf(mirror)).toHaveLength(1);
   expect([stale, fresh].map((path) => existsSync(path))).toEqual([false, true]);
   expect(git(clone, "fsck", "--full")).not.toMatch(/missing|broken|error/u);
   expect(git(clone, "show", "found:file.txt")).toBe("change 24");
   await removeSession(services, id);
+});
+
+test("small packs and loose objects are joined beside a large pack, which is not written again", async () => {
+  const url = await createRemote("large");
+  for (let file = 0; file < 200; file += 1) await writeFile(join(url, `file-${file}`), String(file));
+  await commit(url, "many files");
+  const { id, clone } = await begin(url);
+  const mirror = mirrorOf(url);
+  const [large = ""] = await packsOf(mirror);
+  await fetchOften(url);
+  const loose = git(mirror, "hash-object", "-w", "/dev/null");
+  const hasRoom = () => Promise.resolve(false);
+  await maintainMirrors({ ...services, logger }, { days: 30, maximumBytes: 0, hasRoom }, signal);
+  expect(await packsOf(mirror)).toHaveLength(26);
+  await keep(30);
+  expect(await packsOf(mirror)).toHaveLength(2);
+  expect(await packsOf(mirror)).toContain(large);
+  expect(git(mirror, "count-objects")).toMatch(/^0 objects/u);
+  expect(git(mirror, "cat-file", "-t", loose)).toBe("blob");
+  expect(git(clone, "fsck", "--full")).not.toMatch(/missing|broken|error/u);
+  await removeSession(services, id);
+});
+
+test("a repack that is stopped leaves nothing of what it wrote", async () => {
+  const url = await createRemote("stopped");
+  await begin(url);
+  const mirror = mirrorOf(url);
+  await fetchOften(url);
+  // A large content takes long: git is ended as soon as it writes.
+  const large = Readable.from([randomBytes(64 * 1024 ** 2)]);
+  await mustGit(["-c", "core.compression=0", "hash-object", "-w", "--stdin"], { cwd: mirror, signal, input: large });
+  const folder = join(mirror, "objects/pack");
+  const unfinished = async (): Promise<string[]> => (await readdir(folder)).filter((name) => name.includes("tmp"));
+  const stop = new AbortController();
+  const repacked = maintainMirrors({ ...services, logger }, { days: 30, maximumBytes: 0 }, stop.signal);
+  await waitFor(async () => (await unfinished()).length > 0, "git writes a pack");
+  stop.abort();
+  await repacked;
+  expect(await unfinished()).toEqual([]);
 });
 
 test("pins that a killed removal left are let go, and what the next fetch builds on stays", async () => {

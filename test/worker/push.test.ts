@@ -2,9 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { SessionError } from "../../src/domain/errors/errors.ts";
 import { mustGit } from "../../src/worker/git/git.ts";
 import { ensureMirror } from "../../src/worker/git/mirrors/make-mirror.ts";
-import { fetchBranch } from "../../src/worker/git/mirrors/fetch-commits.ts";
+import { fetchBranch, fetchCommit } from "../../src/worker/git/mirrors/fetch-commits.ts";
 import { lookUpHeads } from "../../src/worker/git/mirrors/ask-remote.ts";
 import { remoteOptions, type Mirror } from "../../src/worker/git/mirrors/mirror.ts";
 import { findTip, joinWithTip, pushCommit } from "../../src/worker/git/mirrors/push.ts";
@@ -68,6 +69,41 @@ function joinTip(ours: string, theirs: string): ReturnType<typeof joinWithTip> {
   };
   return joinWithTip(mirror, { ...usual, ours, theirs }, signal);
 }
+
+test.each<["fetch" | "push", "first" | "later"]>([
+  ["fetch", "first"],
+  ["fetch", "later"],
+  ["push", "first"],
+  ["push", "later"],
+])("a %s whose %s request is refused for a while says how long, as the server asked", async (at, which) => {
+  const mine = await mineOf({ "mine.txt": "m\n" });
+  const attempt = (): Promise<unknown> => (at === "fetch" ? find() : push(mine));
+  const refusal = { kind: "refuseGit", at, late: which === "later" } as const;
+  const passing = { code: "repository_unreachable", passing: true };
+
+  await forge.failNext({ ...refusal, status: 429, retryAfter: "120" });
+  await expect(attempt()).rejects.toMatchObject({ ...passing, retryAfterMs: 120_000 });
+
+  const tomorrow = new Date(Date.now() + 24 * 60 * 60_000).toUTCString();
+  await forge.failNext({ ...refusal, status: 503, retryAfter: tomorrow });
+  const error = await attempt().catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ ...passing, message: expect.not.stringContaining("Retry-After") as string });
+  expect((error as SessionError).retryAfterMs).toBeGreaterThan(60 * 60_000);
+
+  await forge.failNext({ ...refusal, status: 503 });
+  await expect(attempt()).rejects.toMatchObject({ ...passing, retryAfterMs: undefined });
+  await attempt();
+});
+
+test("a refusal that names a time is not for good, and is not asked otherwise at once", async () => {
+  await forge.failNext({ kind: "refuseGit", at: "fetch", status: 403, retryAfter: "60" });
+  const unknown = "1".repeat(40);
+  await expect(fetchCommit(mirror, unknown, () => undefined, signal)).rejects.toMatchObject({
+    code: "repository_unreachable",
+    passing: true,
+    retryAfterMs: 60_000,
+  });
+});
 
 test("the tip of a branch is the commit that the remote has it at, and null if it has no such branch", async () => {
   expect(await find()).toBe(null);

@@ -21,6 +21,8 @@ export interface StartOptions {
   readonly ends: "group" | "descendants" | "namespace";
   /** Contents of file descriptors 3, 4 and so on. */
   readonly more?: readonly Buffer[];
+  /** Receives what the command writes to the descriptor after all others. */
+  readonly onReport?: (chunk: Buffer) => void;
 }
 
 /** A started command, and what of it the server sees. */
@@ -43,7 +45,7 @@ export function startProcess(
 ): StartedProcess {
   request.signal.throwIfAborted();
   const mark = newMark();
-  const { ends, more = [] } = options;
+  const { ends, more = [], onReport } = options;
   const child = spawn(command, parameters, {
     cwd: options.cwd,
     env: { ...request.environment, ...(ends !== "group" && { [markName]: mark }) },
@@ -54,6 +56,7 @@ export function startProcess(
       "pipe",
       ...more.map(() => "pipe" as const),
       ...(ends === "namespace" ? ["pipe" as const] : []),
+      ...(onReport === undefined ? [] : ["pipe" as const]),
     ],
   });
   const descriptors = child.stdio as readonly unknown[];
@@ -64,6 +67,7 @@ export function startProcess(
     descriptor.on("error", () => undefined);
     descriptor.end(content);
   }
+  if (onReport !== undefined) receive(descriptors.at(-1), onReport);
   const first = ends === "namespace" ? firstProcess(descriptors[3 + more.length], child.pid) : () => null;
   // With the first process of a namespace the kernel ends all others (pid_namespaces(7)). A command that was ended
   // before it reported one may have made one.
@@ -129,6 +133,13 @@ export function startProcess(
       return ended || known === null || known === "ended" ? null : known.pid;
     },
   };
+}
+
+/** Hands on what is written to a descriptor. */
+function receive(descriptor: unknown, onReport: (chunk: Buffer) => void): void {
+  if (!(descriptor instanceof Readable)) return;
+  descriptor.on("error", () => undefined);
+  descriptor.on("data", onReport);
 }
 
 /**

@@ -36,7 +36,8 @@ export function watchUsage(options: {
   readonly disk?: string;
   readonly pids: (() => readonly number[]) | null;
   readonly holders?: () => Holders | null;
-  readonly onExceeded: (by: Exceeded) => void;
+  /** @param isMachines whether it is the machine's disk that is nearly full: what is used is within the limits */
+  readonly onExceeded: (by: Exceeded, isMachines: boolean) => void;
 }): Watch {
   const { limits, folders, disk, pids } = options;
   const { diskBytes, files = Infinity, memoryBytes = Infinity, processes = Infinity } = limits;
@@ -51,10 +52,10 @@ export function watchUsage(options: {
   const inFlight = createInFlightCount();
   let roomBefore: FreeSpace | null = null;
 
-  function end(by: Exceeded): void {
+  function end(by: Exceeded, isMachines = false): void {
     if (stopped || exceeded !== null) return;
     exceeded = by;
-    options.onExceeded(by);
+    options.onExceeded(by, isMachines);
   }
 
   function measureProcesses(): void {
@@ -103,8 +104,8 @@ export function watchUsage(options: {
       sharedBytes = pids === null ? 0 : used.sharedBytes;
       if (used.bytes > diskBytes) end("disk");
       else if (used.files > files) end("files");
-      else if (isFull && used.bytes - usedBefore.bytes > filling.bytes) end("disk");
-      else if (isFull && used.files - usedBefore.files > filling.files) end("files");
+      else if (isFull && used.bytes - usedBefore.bytes > filling.bytes) end("disk", true);
+      else if (isFull && used.files - usedBefore.files > filling.files) end("files", true);
     } finally {
       measuring = false;
     }

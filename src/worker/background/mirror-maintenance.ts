@@ -89,7 +89,9 @@ export async function maintainMirrors(
       } else {
         if (alsoLater) await writeFile(join(mirror.path, outdatedMark), "");
         if (days > 0) await pruneContents(lfsStore(mirror.path), days, signal);
-        await pack(kept, mirror, signal);
+        await letGoOfPins(kept, mirror, signal);
+        // It writes what it joins before it removes it.
+        if (await hasRoom()) await pack(mirror, signal);
       }
     } catch (error) {
       if (isOld || isTooMuch) failed += 1;
@@ -143,13 +145,9 @@ const packsWith = [
   "core.bigFileThreshold=64m",
 ].flatMap((setting) => ["-c", setting]);
 
-/**
- * Repacks a mirror into one pack. Nothing is dropped, not even unreachable objects (`--keep-unreachable`): a clone that borrows
- * from the mirror may use them, and if a pack disappears, git searches the new one. So no session has to wait. `git gc` and
- * `git maintenance` would drop unreachable objects after some days.
- */
-async function pack({ mirrors, folders }: Kept, mirror: KnownMirror, signal: AbortSignal): Promise<void> {
-  const options = { cwd: mirror.path, signal: AbortSignal.any([signal, AbortSignal.timeout(longestMs)]) };
+/** Lets go of what a mirror keeps for nobody: refs of sessions that are gone, and of branches beyond the latest. */
+async function letGoOfPins({ mirrors, folders }: Kept, mirror: KnownMirror, signal: AbortSignal): Promise<void> {
+  const options = { cwd: mirror.path, signal };
   await mirrors.use.whileUnused(mirror.path, async () => {
     const pins = await pinsOf(mirror.path, signal);
     const latest = pins.filter(({ ref }) => ref.startsWith("refs/offstage/latest/")).slice(latestKept);
@@ -157,16 +155,32 @@ async function pack({ mirrors, folders }: Kept, mirror: KnownMirror, signal: Abo
     const left = pins.filter(({ sessionId }) => sessionId !== null && !folders.isKept(sessionId));
     for (const { ref } of [...latest, ...left]) await mustGit(["update-ref", "-d", ref], options);
   });
+}
+
+/**
+ * Joins a mirror's small packs and its loose objects into larger packs, until each has twice the objects of the next smaller one
+ * (git-repack(1), --geometric): a pack of gigabytes is not written again for some small ones beside it. Nothing is dropped, not even
+ * unreachable objects: a clone that borrows from the mirror may use them, and if a pack disappears, git searches the new one. So no session
+ * has to wait. `git gc` and `git maintenance` would drop unreachable objects after some days.
+ */
+async function pack(mirror: KnownMirror, signal: AbortSignal): Promise<void> {
+  const folder = join(mirror.path, "objects/pack");
+  for (const path of await unfinishedPacks(folder)) if (await isOlderThanADay(path)) await rm(path, { force: true });
   if (mirror.packs <= manyPacks && mirror.loose <= manyLoose) return;
-  await removeUnfinishedPacks(join(mirror.path, "objects/pack"));
-  await mustGit([...packsWith, "repack", "-a", "-d", "--keep-unreachable", "--quiet"], options);
+  const options = { cwd: mirror.path, signal: AbortSignal.any([signal, AbortSignal.timeout(longestMs)]) };
+  const ofOthers = new Set(await unfinishedPacks(folder));
+  try {
+    await mustGit([...packsWith, "repack", "--geometric=2", "-d", "--quiet"], options);
+  } catch (error) {
+    // They may be as large as the mirror.
+    for (const path of await unfinishedPacks(folder)) if (!ofOthers.has(path)) await rm(path, { force: true });
+    throw error;
+  }
   await mustGit(["pack-refs", "--all", "--prune"], options);
 }
 
-/** Removes temporary packs that killed git processes left. */
-async function removeUnfinishedPacks(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) {
-    const path = join(folder, name);
-    if (/^\.?tmp[-_]/u.test(name) && (await isOlderThanADay(path))) await rm(path, { force: true });
-  }
+/** Paths of temporary packs, which git processes write or left when they were killed. */
+async function unfinishedPacks(folder: string): Promise<string[]> {
+  const names = await readdir(folder);
+  return names.filter((name) => /^\.?tmp[-_]/u.test(name)).map((name) => join(folder, name));
 }

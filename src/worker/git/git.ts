@@ -6,6 +6,7 @@ import { SessionError } from "../../domain/errors/errors.ts";
 import type { GitCredentials } from "../../forges/forge.ts";
 import { startProcess } from "../../sandboxes/process/process.ts";
 import type { SandboxedProcess } from "../../sandboxes/sandbox.ts";
+import { headerTrace, readHeaderTrace, type HeaderTrace } from "./header-trace.ts";
 import type { PinnedHost } from "./remote-address.ts";
 import { sshVariables, usersSsh } from "./ssh.ts";
 import type { GitTransport } from "./transport.ts";
@@ -63,10 +64,14 @@ export interface GitResult {
   readonly stderr: string;
   /** Whether stdout was longer than `maximumOutput`. */
   readonly truncated: boolean;
+  /** How long the remote's last answer over HTTP asked to wait, in ms; null if it did not, or refused nothing that passes. */
+  readonly retryAfterMs: number | null;
 }
 
 /** git aborts an HTTP transfer slower than 1 byte/s for 120 s. */
 const slowConnection = { "http.lowSpeedLimit": "1", "http.lowSpeedTime": "120" };
+/** From 2.54 on git can wait and ask again by itself, for a 429: the session waits in the queue instead, and holds no place meanwhile. */
+const asksOnce = { "http.maxRetries": "0" };
 /** Hooks and file system monitors that a repository configures are not started. */
 const startsNothing = { "core.hooksPath": "/dev/null", "core.fsmonitor": "false" };
 const alwaysOff = {
@@ -83,7 +88,8 @@ const alwaysOff = {
  * @throws the reason of `options.signal` if it has aborted
  */
 export async function git(parameters: readonly string[], options: GitOptions): Promise<GitResult> {
-  const child = startGit(parameters, options);
+  const trace = readHeaderTrace();
+  const child = launch(parameters, options, isHttp(options) ? trace : null);
   // If git stops reading early, its exit code and stderr say why.
   if (options.input === undefined) child.stdin.end();
   else pipeline(options.input, child.stdin).catch(() => undefined);
@@ -103,6 +109,7 @@ export async function git(parameters: readonly string[], options: GitOptions): P
     stdout: output.toString("utf8", 0, Math.min(limit, output.length)),
     stderr,
     truncated: output.length > limit,
+    retryAfterMs: trace.askedMs(),
   };
 }
 
@@ -139,6 +146,12 @@ export function tooSlow(url: string, what: string, limitMs: number): SessionErro
   });
 }
 
+/** The failure of what was stopped because it was about to fill the worker's disk, as if the system had said so. */
+export function diskFilled(url: string): Error {
+  const reason = `there is no room for what the repository ${url} sends: no space left on device`;
+  return Object.assign(new Error(reason), { code: "ENOSPC" });
+}
+
 /** Whether a repository has a commit. */
 export async function hasCommit(sha: string, options: GitOptions): Promise<boolean> {
   return (await git(["cat-file", "-e", `${sha}^{commit}`], options)).code === 0;
@@ -149,14 +162,24 @@ export function startGit(
   parameters: readonly string[],
   options: Omit<GitOptions, "input" | "onProgress" | "onOutput" | "maximumOutput">,
 ): SandboxedProcess {
+  return launch(parameters, options, null);
+}
+
+function isHttp({ remote }: GitOptions): boolean {
+  return remote !== undefined && /^https?:/u.test(remote.url);
+}
+
+/** @param trace receives the headers of HTTP; null: nobody does */
+function launch(parameters: readonly string[], options: GitOptions, trace: HeaderTrace | null): SandboxedProcess {
   const [program, ...before] = boundedGit(options);
   return startProcess(
     program ?? "git",
     [...before, ...parameters],
-    { environment: environmentOf(options), signal: options.signal },
+    { environment: { ...environmentOf(options), ...(trace !== null && headerTrace(3)) }, signal: options.signal },
     {
       cwd: options.workTree ?? options.cwd,
       ends: "group",
+      ...(trace !== null && { onReport: trace.read }),
     },
   );
 }
@@ -281,7 +304,7 @@ function environmentOf({
   indexFile,
   settings: more,
 }: GitOptions): Record<string, string> {
-  const settings: Record<string, string> = { ...more, ...alwaysOff, ...slowConnection };
+  const settings: Record<string, string> = { ...more, ...alwaysOff, ...slowConnection, ...asksOnce };
   if (remote?.credentials != null) {
     const { username, password } = remote.credentials;
     const encoded = Buffer.from(`${username}:${password}`).toString("base64");

@@ -36,15 +36,16 @@ export class OtherFormatError extends SessionError {
 /**
  * Turns git's error about a remote into a failure that says what to do.
  * @param stderr of git
+ * @param retryAfterMs of git's result: a server that says when to come back refuses nothing for good
  */
-export function remoteError(url: string, stderr: string): SessionError {
+export function remoteError(url: string, stderr: string, retryAfterMs: number | null = null): SessionError {
   const bySsh = sshError(url, stderr);
   if (bySsh !== null) return bySsh;
   if (otherFormat.test(stderr)) return new OtherFormatError(url);
   if (isDamage(stderr)) return new DamagedMirrorError(stderr);
   const lastLines = stderr.trim().split("\n").slice(-3).join(" ").slice(-500);
   const said = withoutAddresses(stderr);
-  if (askedTooOften.test(said)) return unreachable(url, lastLines, true);
+  if (retryAfterMs !== null || askedTooOften.test(said)) return unreachable(url, lastLines, true, retryAfterMs);
   if (missing.test(said)) {
     return new SessionError({
       code: "repository_not_found",
@@ -135,12 +136,13 @@ function refusedByProxy(url: string, status: string): SessionError {
   });
 }
 
-function unreachable(url: string, words: string, passing: boolean): SessionError {
+function unreachable(url: string, words: string, passing: boolean, retryAfterMs: number | null = null): SessionError {
   return new SessionError({
     code: "repository_unreachable",
     reason: `The repository ${url} could not be reached: ${words}`,
     retryable: true,
     passing,
     remedy: "Check the host's name and that the server can reach it, then retry.",
+    ...(retryAfterMs !== null && { retryAfterMs }),
   });
 }

@@ -5,9 +5,11 @@ import { sshError } from "../ssh.ts";
 /**
  * The messages of git-lfs (3.3) for passing failures. "Fatal error" is any status from 500 but 501, 507 and 509, by
  * which a server says that it has no LFS, no room or no more bandwidth for this owner; a number in brackets is the code
- * of one object's error. It panics at a 429 of a download that names no time.
+ * of one object's error. It panics at a 429 of a download that names no time, and of one that names a time it loses the server's words.
  */
+const askedToWait = /^(?:batch response: )?LFS: Error$/mu;
 const passing = [
+  askedToWait,
   /\bFatal error:/u,
   /: \[(?:408|429|5(?!01|07|09)\d\d)\] /u,
   /^panic: /mu,
@@ -32,7 +34,9 @@ export function lfsError(url: string, action: "fetched from" | "uploaded to", sa
   const withoutNames = withoutAddresses(said);
   const passes = passing.some((words) => words.test(withoutNames));
   const reasons = said.split("\n").filter((line) => line.trim() !== "" && !ofNoReason.test(line));
-  const words = reasons.slice(-3).join(" ").slice(-700);
+  const words = askedToWait.test(said)
+    ? "its server answered 429 (too many requests), and did so again after the time that it named."
+    : reasons.slice(-3).join(" ").slice(-700);
   return new SessionError({
     code: passes || action === "fetched from" ? "repository_unreachable" : "push_rejected",
     reason: `Files in LFS could not be ${action} ${url}: ${words}`,

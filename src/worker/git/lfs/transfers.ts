@@ -3,7 +3,7 @@ import { SessionError } from "../../../domain/errors/errors.ts";
 import { programText } from "../../../programs/program-text.ts";
 import { diskUsage } from "../../../sandboxes/process/disk-usage.ts";
 import { watchUsage } from "../../../sandboxes/process/watch.ts";
-import { git, tooSlow, withinMs, type GitOptions, type GitResult } from "../git.ts";
+import { diskFilled, git, tooSlow, withinMs, type GitOptions, type GitResult } from "../git.ts";
 import { lfsError } from "./error.ts";
 import { remoteOptions, transferLimits, type Mirror } from "../mirrors/mirror.ts";
 import { lfsStore, madeMark } from "./store.ts";
@@ -35,7 +35,7 @@ export async function fetchContents(
     limits: { diskBytes: before.bytes + bytes },
     folders: [store],
     pids: null,
-    onExceeded: () => tooMuch.abort(tooLarge(mirror.url, bytes)),
+    onExceeded: (_, isMachines) => tooMuch.abort(isMachines ? diskFilled(mirror.url) : tooLarge(mirror.url, bytes)),
   });
   const output = readOutput(onProgress);
   try {

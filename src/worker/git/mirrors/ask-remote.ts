@@ -112,13 +112,13 @@ const asked = { memoryBytes: 1024 ** 3, outputBytes: 1024 ** 2, ms: 5 * 60_000 }
 export async function listRefs(mirror: Mirror, parameters: readonly string[], options: GitOptions): Promise<string> {
   const limitMs = Math.min(asked.ms, transferLimits(mirror).ms);
   const bounds = { ...options, memoryBytes: asked.memoryBytes, maximumOutput: asked.outputBytes };
-  const { code, stdout, stderr } = await withinMs(
+  const { code, stdout, stderr, retryAfterMs } = await withinMs(
     limitMs,
     bounds,
     () => tooSlow(mirror.url, "question for branches to", limitMs),
     (bounded) => git(["ls-remote", ...parameters], bounded),
   );
-  if (code !== 0) throw remoteError(mirror.url, stderr);
+  if (code !== 0) throw remoteError(mirror.url, stderr, retryAfterMs);
   return stdout;
 }
 

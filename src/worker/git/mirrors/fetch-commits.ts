@@ -106,6 +106,8 @@ export async function fetchCommit(
     await fetchObjects({ ...fetchFrom(mirror), ref: sha, options });
   } catch (error) {
     if (!(error instanceof SessionError) || error.code !== "repository_unreachable") throw error;
+    // A server that asks to wait is not asked otherwise at once.
+    if (error.retryAfterMs !== undefined) throw error;
     const names = (await branchNames(mirror, options)).slice(0, mostTips);
     if (names.length === 0) throw error;
     await fetchObjects({ ...fetchFrom(mirror), ref: names.map((name) => `refs/heads/${name}`), options });

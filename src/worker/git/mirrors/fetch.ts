@@ -3,7 +3,7 @@ import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { SessionError } from "../../../domain/errors/errors.ts";
 import { watchUsage } from "../../../sandboxes/process/watch.ts";
-import { git, tooSlow, wantedMemory, withinMs, type GitOptions } from "../git.ts";
+import { diskFilled, git, tooSlow, wantedMemory, withinMs, type GitOptions, type GitResult } from "../git.ts";
 import { OtherFormatError, remoteError } from "../remote-error.ts";
 import { completed, lacksObjects } from "./mend.ts";
 
@@ -41,7 +41,7 @@ export interface Fetch {
 /**
  * Fetches a branch's objects into the mirror, without a ref. The remote decides what it sends and for how long, so the objects
  * go into a separate folder first: a stopped fetch leaves nothing behind, and no process sees half of one.
- * @throws SessionError resources_exhausted, repository_*
+ * @throws SessionError resources_exhausted, repository_*; ENOSPC if the disk is nearly full
  */
 export async function fetchObjects({ mirror, url, ref, limits, options }: Fetch): Promise<void> {
   const folder = join(mirror, `${fetchPrefix}${randomBytes(8).toString("hex")}`);
@@ -50,7 +50,7 @@ export async function fetchObjects({ mirror, url, ref, limits, options }: Fetch)
     limits: { diskBytes: limits.bytes, files: mostFiles },
     folders: [folder],
     pids: null,
-    onExceeded: () => tooMuch.abort(tooLarge(url, limits)),
+    onExceeded: (_, isMachines) => tooMuch.abort(isMachines ? diskFilled(url) : tooLarge(url, limits)),
   });
   try {
     await mkdir(join(folder, "pack"), { recursive: true });
@@ -59,7 +59,7 @@ export async function fetchObjects({ mirror, url, ref, limits, options }: Fetch)
     const isLacking = lacksObjects(mirror);
     // A commit that is there says nothing of what it needs.
     if (isLacking) into.push("--refetch");
-    const { code, stderr } = await withinMs(
+    const { code, stderr, retryAfterMs } = await withinMs(
       limits.ms,
       { ...options, signal: AbortSignal.any([options.signal, tooMuch.signal]) },
       () => tookTooLong(url, limits),
@@ -72,7 +72,7 @@ export async function fetchObjects({ mirror, url, ref, limits, options }: Fetch)
         }),
     );
     if (code !== 0) {
-      const error = await fetchError(folder, stderr, { url, limits });
+      const error = await fetchError(folder, { stderr, retryAfterMs }, { url, limits });
       if (error instanceof OtherFormatError) await writeFile(join(mirror, outdatedMark), "");
       throw error;
     }
@@ -92,11 +92,11 @@ function tookTooLong(url: string, { ms }: FetchLimits): SessionError {
 
 async function fetchError(
   folder: string,
-  stderr: string,
+  { stderr, retryAfterMs }: Pick<GitResult, "stderr" | "retryAfterMs">,
   { url, limits }: Pick<Fetch, "url" | "limits">,
 ): Promise<SessionError> {
   if (await hasFullFile(folder, limits)) return tooLarge(url, limits);
-  return wantedMemory(stderr) ? tooMuchMemory(url, limits) : remoteError(url, stderr);
+  return wantedMemory(stderr) ? tooMuchMemory(url, limits) : remoteError(url, stderr, retryAfterMs);
 }
 
 /** Whether a file reached the size at which the kernel stops it (RLIMIT_FSIZE, in blocks of 512 bytes). */

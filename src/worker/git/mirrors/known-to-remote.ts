@@ -19,7 +19,7 @@ export async function knownToRemote(mirror: Mirror, head: string, signal: AbortS
   const options = { ...(await remoteOptions(mirror, signal)), maximumOutput: most.bytes };
   const limitMs = Math.min(most.ms, transferLimits(mirror).ms);
   const negotiate = ["fetch", "--no-tags", "--no-write-fetch-head", "--negotiate-only"];
-  const { code, stdout, stderr } = await withinMs(
+  const { code, stdout, stderr, retryAfterMs } = await withinMs(
     limitMs,
     options,
     () => tooSlow(mirror.url, "question for commits to", limitMs),
@@ -27,5 +27,5 @@ export async function knownToRemote(mirror: Mirror, head: string, signal: AbortS
   );
   if (code === 0) return [...stdout.matchAll(/^[0-9a-f]{40,64}$/gmu)].map(([sha]) => sha);
   if (cannotBeAsked.test(stderr)) return null;
-  throw remoteError(mirror.url, stderr);
+  throw remoteError(mirror.url, stderr, retryAfterMs);
 }

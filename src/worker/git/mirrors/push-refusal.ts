@@ -10,6 +10,8 @@ export interface RefusedPush {
   /** stdout of `git push --porcelain`. */
   readonly stdout: string;
   readonly stderr: string;
+  /** How long the server asked to wait, in ms; null or omitted if it did not. */
+  readonly retryAfterMs?: number | null;
 }
 
 /** Most characters of a refusal's words. */
@@ -38,10 +40,10 @@ export function isBranchMoved(stdout: string): boolean {
 }
 
 /** Turns a failed push into a failure in the words of git and of the server. */
-export function pushError({ url, branch, stdout, stderr }: RefusedPush): SessionError {
+export function pushError({ url, branch, stdout, stderr, retryAfterMs = null }: RefusedPush): SessionError {
   const status = statusOf(stdout);
   const isHook = /pre-receive|hook declined|protected branch/iu.test(stderr);
-  if (status === null && !isHook) return remoteError(url, `${stdout}\n${stderr}`);
+  if (status === null && !isHook) return remoteError(url, `${stdout}\n${stderr}`, retryAfterMs);
   const said = [status?.reason ?? "", ...remoteWords(stderr)].filter((words) => words !== "");
   const reason = said.length === 0 ? "it gave no reason" : said.join(": ");
   const words = remoteWords(stderr).join(" ");

@@ -67,15 +67,15 @@ export async function pushAccessRefusal(
   const limitMs = Math.min(askedMs, transferLimits(mirror).ms);
   const parameters = ["push", "--dry-run", "--porcelain", "--no-verify", mirror.url, ":refs/offstage/may-push"];
   const bounds = { ...(await remoteOptions(mirror, signal)), maximumOutput: outputBytes };
-  const { code, stdout, stderr } = await withinMs(
+  const result = await withinMs(
     limitMs,
     bounds,
     () => tooSlow(mirror.url, "question for the right to push to", limitMs),
     (bounded) => git(parameters, bounded),
   );
   // Git itself holds it back, after the server has let it ask: there is no such ref.
-  if (code === 0 || stdout.includes("\n!\t")) return null;
-  const error = pushError({ url: mirror.url, branch, stdout, stderr });
+  if (result.code === 0 || result.stdout.includes("\n!\t")) return null;
+  const error = pushError({ url: mirror.url, branch, ...result });
   return error.code === "repository_access_denied" || error.code === "repository_not_found" ? error : null;
 }
 
@@ -92,14 +92,14 @@ export async function pushCommit(
 ): Promise<"pushed" | SessionError> {
   const limitMs = transferLimits(mirror).ms;
   const parameters = ["push", "--porcelain", "--no-verify", mirror.url, `${sha}:refs/heads/${branch}`];
-  const { code, stdout, stderr } = await withinMs(
+  const result = await withinMs(
     limitMs,
     options,
     () => tooSlow(mirror.url, "push to", limitMs),
     (bounded) => git(parameters, bounded),
   );
-  if (code === 0) return "pushed";
-  const refusal = pushError({ url: mirror.url, branch, stdout, stderr });
-  if (isBranchMoved(stdout)) return refusal;
+  if (result.code === 0) return "pushed";
+  const refusal = pushError({ url: mirror.url, branch, ...result });
+  if (isBranchMoved(result.stdout)) return refusal;
   throw refusal;
 }
