@@ -198,7 +198,7 @@ test("an admin erases the organization by its name, after reading what goes for 
   await page.getByLabel("Each session").fill("7");
   await page.getByRole("button", { name: "Erase the organization" }).click();
   const dialog = page.getByRole("dialog", { name: "Erase default for ever?" });
-  await dialog.getByText("all API keys: everybody is signed out at once").waitFor();
+  await dialog.getByText("all API keys: all people are signed out immediately").waitFor();
   await requireGood(page);
   const erase = dialog.getByRole("button", { name: "Erase for ever" });
   await dialog.getByLabel("Its name").fill("another");

@@ -39,7 +39,9 @@ export async function listEvents(
     values: [sessionId, organizationId, after, limit + 1, pageBytes],
   });
   if (rows.length === 0 && !(await sessionExists(database, organizationId, sessionId))) return null;
-  const events = rows.slice(0, limit).map(({ allFound: _, ...event }) => event as SessionEvent);
+  const events = rows
+    .slice(0, limit)
+    .map(({ seq, type, data, createdAt }) => ({ seq, type, data, createdAt }) as SessionEvent);
   const isMore = (rows[0]?.allFound ?? 0) > events.length;
   return { events, nextCursor: isMore ? String(events.at(-1)?.seq) : null };
 }

@@ -6,7 +6,7 @@ export const english = {
     "sessions with their conversations and changes; those at work are cancelled",
     "automations, webhooks, the ledger, figures and the audit log",
     "repositories’ settings, connections, secrets and registries",
-    `people, their accounts and sign-ins, and all API keys: everybody is signed out at once${isOwn ? ", you too" : ""}`,
+    `people, their accounts and sign-ins, and all API keys: all people are signed out immediately${isOwn ? ", you too" : ""}`,
   ],
   stays: "What was pushed stays at the forges, as pull requests do; and so do backups and logs of the server.",
   name: "Its name",
