@@ -40,7 +40,7 @@ test("what fails again fails", async () => {
 test.each([
   ["a run that did not end", null],
   ["a run in which nothing failed, and that failed all the same", []],
-  ["many failures", [quick, quick, quick, quick]],
+  ["failures in many files", ["a", "b", "c", "d"].map((name) => ({ ...quick, file: `src/${name}.test.ts` }))],
   ["a file that could not be loaded", [{ ...quick, test: null }]],
 ])("%s is not tried again", async (_, failed) => {
   expect(await again(failed)).toEqual({ code: 1, said: "" });
