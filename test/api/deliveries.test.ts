@@ -328,6 +328,39 @@ test.each([
   },
 );
 
+test("an approval on GitLab that is taken back and given again at one commit is delivered each time, once", async () => {
+  const id = randomUUID();
+  const webUrl = "https://gitlab.example";
+  await createConnection(api.database, vault, api.organizationId, {
+    id,
+    kind: "gitlab",
+    name: "GitLab",
+    webUrl,
+    apiUrl: webUrl,
+    credential: { type: "configured" },
+    check: { account: null, problems: [] },
+    hookSecret: hookSecretOfSamples,
+  });
+  await addAutomation({ type: "forge", connectionId: id, events: ["pullRequest.reviewSubmitted"] });
+  const deliver = async (title: string, at: string): Promise<string> => {
+    const delivery = ofSample(gitlabSamples, `merge request: ${title}`, (payload) => {
+      Object.assign(payload["object_attributes"] as object, { updated_at: `2026-11-21 10:${at} UTC` });
+    });
+    return (await send(`/hook/forge/${id}`, delivery)).body.outcome;
+  };
+  const all = [
+    ["approved by one", "00:00"],
+    ["approved by all", "00:01"],
+    ["approval taken back", "10:00"],
+    ["approved by one", "20:00"],
+    ["approved by all", "20:01"],
+  ] as const;
+  const outcomes: string[] = [];
+  for (const [title, at] of all) outcomes.push(await deliver(title, at));
+  expect(outcomes).toEqual(["accepted", "duplicate", "filtered", "accepted", "duplicate"]);
+  for (const [title, at] of all.slice(3)) expect(await deliver(title, at)).toBe("duplicate");
+});
+
 type Move = (before: string, after: string, at: string) => InboundDelivery;
 const githubExample = (key: string): Sample => ({ ...example(key), names: [] });
 const movedOnServer = (title: string, change: (payload: Record<string, unknown>) => void): InboundDelivery =>

@@ -23,6 +23,10 @@ test.each([
   "```\ncode\n```\n@offstage",
   "@offstage.",
   "@offstage,please",
+  "请@offstage修复这个问题",
+  "これは@offstageにお願いします",
+  "@offstage에게 부탁합니다",
+  "@offstage:请修复",
   "Escape `<!--` in render.ts. @offstage please fix",
   "```html\n<!--\n```\n@offstage please fix",
   "text\n\n    <!-- as code\n\n@offstage please fix",
@@ -47,6 +51,8 @@ test.each([
   "mail me@offstage.example",
   "me@offstage",
   "@offstage-bot look",
+  "@offstageé",
+  "ж@offstage",
   "@offstage2",
   "@offstage/team",
   "@offstage.io is a site",
@@ -87,6 +93,7 @@ test.each([
 test("a macro", () => {
   expect(findMention("@offstage !fix-ci the build\nand more", "offstage")?.macro).toBe("fix-ci");
   expect(findMention("@offstage do it !now", "offstage")?.macro).toBeNull();
+  expect(findMention("@offstage !fix-ci修复", "offstage")?.macro).toBe("fix-ci");
 });
 
 test("another word, which is no pattern", () => {

@@ -6,6 +6,16 @@ export interface Mention {
   readonly macro: string | null;
 }
 
+/** Letters of scripts that put no space between words: a name in Latin letters ends beside them. */
+const unspaced = ["Han", "Hira", "Kana", "Bopo", "Hang", "Thai", "Laoo", "Khmr", "Mymr"]
+  .map((script) => String.raw`\p{scx=${script}}`)
+  .join("");
+/** What would make the name a part of another word, address or path beside which it stands. */
+const joining = (more: string): string => String.raw`(?![${unspaced}])[\p{L}\p{N}_${more}]`;
+
+// eslint-disable-next-line security/detect-non-literal-regexp -- Nothing in it comes from outside.
+const macroMark = new RegExp(String.raw`^[ \t]*!([a-z0-9][a-z0-9_-]{0,99})(?!${joining("-")})`, "iu");
+
 /**
  * Finds the first mention in a comment's Markdown: `@name` anywhere, `/name` at the beginning of a line. Not in code,
  * quotations and HTML comments: these show others' texts, or nothing. Not as part of another word, address or path.
@@ -19,13 +29,13 @@ export function findMention(markdown: string, name: string): Mention | null {
   const said = ownWords(markdown);
   // eslint-disable-next-line security/detect-non-literal-regexp -- The name is escaped.
   const pattern = new RegExp(
-    String.raw`(?:(?<![\p{L}\p{N}_@./\\+-])@|(?<=^[ \t]{0,3})/)${word}(?![\p{L}\p{N}_-]|[./@:][\p{L}\p{N}_])`,
+    String.raw`(?:(?<!${joining(String.raw`@./\\+-`)})@|(?<=^[ \t]{0,3})/)${word}(?!${joining("-")}|[./@:]${joining("")})`,
     "imu",
   );
   const found = pattern.exec(said);
   if (found === null) return null;
   const after = said.slice(found.index + found[0].length);
-  const [, macro = null] = /^[ \t]*!([a-z0-9][a-z0-9_-]{0,99})(?![\p{L}\p{N}_-])/iu.exec(after) ?? [];
+  const [, macro = null] = macroMark.exec(after) ?? [];
   return { macro };
 }
 

@@ -107,11 +107,11 @@ function branchSubject(repositoryUrl: string | null, branch: string): string | n
 }
 
 /**
- * That a branch, or that of a pull request, is at a commit: it may be moved to the same one again. @param at since
- * when; null: unknown
+ * That something is in a state, as a branch, or that of a pull request, is at a commit: it may come to the same one
+ * again. @param at since when; null: unknown
  */
-export function standsAt(about: string, sha: string | null, at: string | null): Pick<ForgeHappening, "state"> {
-  return at === null ? {} : { state: { about, value: sha ?? "", at } };
+export function standsAt(about: string, value: string | null, at: string | null): Pick<ForgeHappening, "state"> {
+  return at === null ? {} : { state: { about, value: value ?? "", at } };
 }
 
 /**

@@ -187,7 +187,10 @@ function mergeRequestChange(
     case "unapproved": {
       const review = { id: null, state: "dismissed", at: changedAt, body: "", url: null, author: actor } as const;
       const key = ["unapproved", actor === null ? null : accountKey(actor), changedAt];
-      return [{ name: "pullRequest.reviewDismissed", key, fields: { pullRequest: about, review } }];
+      // Under the approval's name: whether or not anything listens to this, the next approval is another one.
+      const keyName = "pullRequest.reviewSubmitted";
+      const stands = standsAt(approvalOf(about, actor), "unapproved", changedAt);
+      return [{ name: "pullRequest.reviewDismissed", keyName, key, ...stands, fields: { pullRequest: about, review } }];
     }
     case "approved": {
       const review = { id: null, state: "approved", at: changedAt, body: "", url: null, author: actor } as const;
@@ -196,11 +199,17 @@ function mergeRequestChange(
         {
           name: "pullRequest.reviewSubmitted",
           key: ["approved", actor === null ? null : accountKey(actor), sha],
+          ...standsAt(approvalOf(about, actor), "approved", changedAt),
           fields: { pullRequest: about, review },
         },
       ];
     }
   }
+}
+
+/** What one person's approval of a merge request is known by. */
+function approvalOf({ number }: ReturnType<typeof mergeRequest>, actor: ForgeAccount | null): string {
+  return `approval of merge request ${number} by ${actor === null ? "" : accountKey(actor)}`;
 }
 
 /** Labels that a change added. @param change without `previous`: all are new */
