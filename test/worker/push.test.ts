@@ -6,6 +6,7 @@ import type { SessionError } from "../../src/domain/errors/errors.ts";
 import { mustGit } from "../../src/worker/git/git.ts";
 import { ensureMirror } from "../../src/worker/git/mirrors/make-mirror.ts";
 import { fetchBranch, fetchCommit } from "../../src/worker/git/mirrors/fetch-commits.ts";
+import { createFetchTurns, type FetchTurns } from "../../src/worker/git/mirrors/fetch-turns.ts";
 import { lookUpHeads } from "../../src/worker/git/mirrors/ask-remote.ts";
 import { remoteOptions, type Mirror } from "../../src/worker/git/mirrors/mirror.ts";
 import { findTip, joinWithTip, pushCommit } from "../../src/worker/git/mirrors/push.ts";
@@ -103,6 +104,38 @@ test("a refusal that names a time is not for good, and is not asked otherwise at
     passing: true,
     retryAfterMs: 60_000,
   });
+});
+
+test("sessions that fetch one branch at the same time wait for one fetch", async () => {
+  const theirs = await theirsOf({ "their.txt": "t\n" });
+  await theirPush(theirs);
+  const pins = ["refs/offstage/one", "refs/offstage/two", "refs/offstage/three"];
+  const inner = createFetchTurns();
+  const fetchAll = (): Promise<PromiseSettledResult<void>[]> => {
+    let arrived = 0;
+    const all = Promise.withResolvers<void>();
+    const turns: FetchTurns = {
+      take(...wanted) {
+        arrived += 1;
+        if (arrived === pins.length) all.resolve();
+        return inner.take(...wanted);
+      },
+    };
+    const credentials = () => all.promise.then(() => mirror.credentials());
+    const shared = { ...mirror, turns, credentials };
+    return Promise.allSettled(
+      pins.map((into) => fetchBranch(shared, { branch: "work", sha: theirs, into }, () => undefined, signal)),
+    );
+  };
+  await forge.failNext({ kind: "refuseGit", at: "fetch", late: true, status: 503, retryAfter: "60" });
+  const refused = { status: "rejected", reason: expect.objectContaining({ retryAfterMs: 60_000 }) as unknown };
+  expect(await fetchAll()).toEqual(pins.map(() => refused));
+  expect((await fetchAll()).map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "fulfilled"]);
+  const kept = await mustGit(["for-each-ref", "--format=%(refname) %(objectname)", ...pins], {
+    cwd: mirror.path,
+    signal,
+  });
+  expect(kept.split("\n").toSorted()).toEqual(pins.map((pin) => `${pin} ${theirs}`).toSorted());
 });
 
 test("the tip of a branch is the commit that the remote has it at, and null if it has no such branch", async () => {

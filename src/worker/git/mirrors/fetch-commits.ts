@@ -1,9 +1,10 @@
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { SessionError } from "../../../domain/errors/errors.ts";
 import { lacksObjects } from "./mend.ts";
 import { fetchObjects } from "./fetch.ts";
-import { git, hasCommit, mustGit } from "../git.ts";
+import type { WantedFetch } from "./fetch-turns.ts";
+import { git, hasCommit, mustGit, type GitOptions } from "../git.ts";
 import { remoteOptions, transferLimits, type Mirror } from "./mirror.ts";
 import { askRemote, branchNames, listRefs } from "./ask-remote.ts";
 
@@ -22,12 +23,33 @@ export async function fetchBranch(
   const { branch, sha, into } = fetched;
   const options = { cwd: mirror.path, signal };
   // It refuses missing objects.
-  if (!lacksObjects(mirror.path) && (await git(["update-ref", into, `${sha}^{commit}`], options)).code === 0) return;
-  // The branch may have moved since it was looked up: the commit found then counts.
-  const remote = { ...(await remoteOptions(mirror, signal)), onProgress };
-  await fetchObjects({ ...fetchFrom(mirror), ref: `refs/heads/${branch}`, options: remote });
-  if (!(await hasCommit(sha, options))) throw replaced(mirror, branch);
-  await mustGit(["update-ref", into, sha], options);
+  const isThere = async () =>
+    !lacksObjects(mirror.path) && (await git(["update-ref", into, `${sha}^{commit}`], options)).code === 0;
+  if (await isThere()) return;
+  const fetch = async (report: (line: string) => void): Promise<void> => {
+    // The branch may have moved since it was looked up: the commit found then counts.
+    const remote = { ...(await remoteOptions(mirror, signal)), onProgress: report };
+    await fetchObjects({ ...fetchFrom(mirror), ref: `refs/heads/${branch}`, options: remote });
+    if (!(await hasCommit(sha, options))) throw replaced(mirror, branch);
+    await mustGit(["update-ref", into, sha], options);
+  };
+  // Its tip was looked up with the same credentials.
+  const mayRead = () => Promise.resolve();
+  await inTurn(mirror, { name: `refs/heads/${branch}`, mayRead, isThere, fetch }, onProgress, signal);
+}
+
+/** Fetches into the mirror, unless another session's fetch brings it. @param wanted with a name that is one on the mirror's remote */
+async function inTurn(
+  mirror: Mirror,
+  wanted: Omit<WantedFetch, "mirror" | "isFirst">,
+  onProgress: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  if (mirror.turns === undefined) return wanted.fetch(onProgress);
+  const packs = await readdir(join(mirror.path, "objects/pack"));
+  // A fork's objects go into the mirror of its repository, too.
+  const name = `${mirror.url} ${wanted.name}`;
+  await mirror.turns.take({ ...wanted, name, mirror: mirror.path, isFirst: packs.length === 0 }, onProgress, signal);
 }
 
 /**
@@ -97,11 +119,22 @@ export async function fetchCommit(
   signal: AbortSignal,
 ): Promise<void> {
   const local = { cwd: mirror.path, signal };
-  const options = { ...(await remoteOptions(mirror, signal)), onProgress };
-  if (!lacksObjects(mirror.path) && (await hasCommit(sha, local))) {
-    await listRefs(mirror, [mirror.url, "HEAD"], options);
+  const mayRead = async () => listRefs(mirror, [mirror.url, "HEAD"], await remoteOptions(mirror, signal));
+  const isThere = async () => !lacksObjects(mirror.path) && (await hasCommit(sha, local));
+  if (await isThere()) {
+    await mayRead();
     return;
   }
+  const fetch = async (report: (line: string) => void): Promise<void> => {
+    await fetchNamed(mirror, sha, { ...(await remoteOptions(mirror, signal)), onProgress: report });
+    // One name for all: else a mirror of a submodule would keep each commit that ever was recorded.
+    await keepLatest(mirror, "commit", sha, signal);
+  };
+  await inTurn(mirror, { name: sha, mayRead, isThere, fetch }, onProgress, signal);
+}
+
+/** Fetches a commit by its name, or all branches if the server serves only these. */
+async function fetchNamed(mirror: Mirror, sha: string, options: GitOptions): Promise<void> {
   try {
     await fetchObjects({ ...fetchFrom(mirror), ref: sha, options });
   } catch (error) {
@@ -112,7 +145,7 @@ export async function fetchCommit(
     if (names.length === 0) throw error;
     await fetchObjects({ ...fetchFrom(mirror), ref: names.map((name) => `refs/heads/${name}`), options });
   }
-  if (!(await hasCommit(sha, local))) {
+  if (!(await hasCommit(sha, { cwd: options.cwd, signal: options.signal }))) {
     throw new SessionError({
       code: "repository_not_found",
       reason: `The repository ${mirror.url} does not have the commit ${sha}: it may not be pushed.`,
@@ -120,8 +153,6 @@ export async function fetchCommit(
       remedy: "Push the commit, then retry.",
     });
   }
-  // One name for all: else a mirror of a submodule would keep each commit that ever was recorded.
-  await keepLatest(mirror, "commit", sha, signal);
 }
 
 /** The forge lags, or the branch is being rewritten at this moment. */

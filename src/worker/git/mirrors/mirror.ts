@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { GitCredentials } from "../../../forges/forge.ts";
 import type { FetchLimits } from "./fetch.ts";
+import type { FetchTurns } from "./fetch-turns.ts";
 import { looksWithBytes, type GitOptions } from "../git.ts";
 import { requireHeldGit } from "../git-version.ts";
 import { pinPublicHost } from "../remote-address.ts";
@@ -20,6 +21,8 @@ export interface Mirror {
   readonly fetchLimits?: FetchLimits;
   /** How its remote is reached; directly if omitted. */
   readonly transport?: GitTransport;
+  /** What else is fetched into it; a fetch waits for no other if omitted. */
+  readonly turns?: FetchTurns;
 }
 
 /**

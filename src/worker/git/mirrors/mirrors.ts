@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { FetchLimits } from "./fetch.ts";
+import { createFetchTurns } from "./fetch-turns.ts";
 import { createFolderLock, type FolderLock } from "./folder-lock.ts";
 import { mirrorPath, type Mirror } from "./mirror.ts";
 import type { RemoteRepository } from "../remote-repository.ts";
@@ -30,6 +31,7 @@ export function createMirrors(options: {
   readonly transport?: GitTransport;
 }): Mirrors {
   const directory = join(options.dataDirectory, "mirrors");
+  const turns = createFetchTurns();
   return {
     directory,
     use: createFolderLock(),
@@ -39,6 +41,7 @@ export function createMirrors(options: {
       named,
       local: options.allowLocalRepositories && url.startsWith("/"),
       credentials,
+      turns,
       ...(options.fetch !== undefined && { fetchLimits: options.fetch }),
       ...(options.transport !== undefined && { transport: options.transport }),
     }),
