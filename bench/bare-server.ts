@@ -40,7 +40,11 @@ async function serve(databaseUrl: string): Promise<void> {
         id,
         ...(await ownersOf(request.params.id)),
         request.params.id,
-        [`delivery:${String(request.headers["webhook-id"])}`, `content:${hash}:${minute}`, `content:${hash}:${minute + 1}`],
+        [
+          `delivery:${String(request.headers["webhook-id"])}`,
+          `content:${hash}:${minute}`,
+          `content:${hash}:${minute + 1}`,
+        ],
         body,
       ],
     });
@@ -48,7 +52,10 @@ async function serve(databaseUrl: string): Promise<void> {
   });
   app.post<{ Params: { id: string } }>("/rows/connection/:id", async (request, reply) => {
     const headers = request.headers as Record<string, string>;
-    const { deliveryId, events } = readerOf("github").read({ headers, body: Buffer.from(JSON.stringify(request.body)) });
+    const { deliveryId, events } = readerOf("github").read({
+      headers,
+      body: Buffer.from(JSON.stringify(request.body)),
+    });
     const [event] = events;
     const id = newId();
     await pool.query({
