@@ -26,7 +26,7 @@ import { familyCpuMs, startServed, type Served } from "./served.ts";
  * Then what conditions cost: one event, and 10,000 automations that listen to it on one connection.
  *
  *   npm run bench:inbound
- *   npm run bench:inbound -- --rounds 3 --seconds 0.5             in less than two minutes
+ *   npm run bench:inbound -- --rounds 3 --seconds 1               in less than two minutes
  *   npm run bench:inbound -- --only "POST /hook" --only again     these alone, beside the bare insert; without the conditions
  */
 const { values: options } = parseArgs({

@@ -213,6 +213,8 @@ declare module "fastify" {
     resource: Resource;
     /** Null if tracing is off, or the request is not for an operation. */
     span: OpenSpan | null;
+    /** Measures the request, once; null until its first hook. */
+    endMeasured: (() => void) | null;
     /** The answer is an event stream, which lasts as long as the client reads it. */
     isStream: boolean;
     /** Id of what the first request with the same Idempotency-Key created. */

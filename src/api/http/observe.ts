@@ -8,7 +8,8 @@ import type { ApiOptions, App } from "./context.ts";
 export function observeRequests(app: App, { metrics, traces }: Pick<ApiOptions, "metrics" | "traces">): void {
   app.decorateRequest("span", null);
   app.decorateRequest("isStream", false);
-  const ends = new WeakMap<FastifyRequest, () => void>();
+  // No WeakMap: the young generation's collector keeps what its values refer to, so each request with its body would grow old.
+  app.decorateRequest("endMeasured", null);
   // The first hook of all, so that rejected requests are measured too.
   app.addHook("onRequest", (request, reply, done) => {
     const { operation } = request.routeOptions.config;
@@ -22,13 +23,13 @@ export function observeRequests(app: App, { metrics, traces }: Pick<ApiOptions, 
       // A stream lasts as long as the client reads it, so its duration says nothing about response times.
       if (!request.isStream) metrics.requestEnded(name, reply.statusCode, reply.elapsedTime / 1_000);
     };
-    ends.set(request, end);
+    request.endMeasured = end;
     // If the client disconnects, the answer is never sent completely.
     reply.raw.once("close", end);
     done();
   });
   app.addHook("onResponse", (request, _reply, done) => {
-    ends.get(request)?.();
+    request.endMeasured?.();
     done();
   });
 }

@@ -26,6 +26,7 @@ declare
   sole_owner constant uuid := sole ->> 'organizationId';
   sole_trigger constant uuid := sole ->> 'triggerId';
   sole_original uuid;
+  is_told boolean;
 begin
   if sole is not null and (sole ->> 'version' is null or sole ->> 'version' is not distinct from receiving_version(sole_trigger)) then
     why := sole ->> 'refusal';
@@ -58,11 +59,10 @@ begin
       insert into job (id, organization_id, automation_id, trigger_id, event_id, priority, payload, trace_parent, task)
         select sole_id, sole_owner, (sole ->> 'automationId')::uuid, sole_trigger, (sole ->> 'eventId')::uuid,
           (sole ->> 'priority')::integer, sole -> 'payload', sole ->> 'traceParent', coalesce(sole ->> 'task', 'RunWorkflow')
-        where (select count(*) from noted) = jsonb_array_length(sole -> 'keys') on conflict (id) do nothing;
+        where (select count(*) from noted) = jsonb_array_length(sole -> 'keys') on conflict (id) do nothing
+        returning exists (select from webhook where enabled) into is_told;
       if found then
-        if exists (select from webhook where enabled) then
-          perform enqueue_job_webhooks(job) from job where id = sole_id;
-        end if;
+        if is_told then perform enqueue_job_webhooks(job) from job where id = sole_id; end if;
         return query select 1::bigint, 'accepted', sole_id, null::text;
         return;
       end if;
