@@ -63,9 +63,25 @@ const identity = "git config user.name A && git config user.email a@b.c";
 
 test("what an agent may not read itself, and a repository that it began inside, are in the pull request", async () => {
   const { name, url } = await repository();
-  const session = await run(url, "shell echo b > b.txt && chmod 000 b.txt && git init -q sub && echo c > sub/c.txt");
+  const unread =
+    "echo b > b.txt && chmod 000 b.txt && mkdir -p d/e && echo d > d/e/d.txt && chmod 000 d/e d && chmod -R a-w .git";
+  const session = await run(url, `shell git init -q sub && echo c > sub/c.txt && ${unread}`);
   expect(session.failure).toBe(null);
-  expect(await filesOf(url, session)).toEqual(["a.txt", "b.txt", "sub/c.txt"]);
+  expect(await filesOf(url, session)).toEqual(["a.txt", "b.txt", "d/e/d.txt", "sub/c.txt"]);
+  expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
+});
+
+test("an agent that removes its repository's folder is told apart from a crash, and goes on with the work before in the next turn", async () => {
+  const { name, url } = await repository();
+  const first = await run(url, "shell echo b > b.txt");
+  const second = await followUp(first, 'shell rm -rf "$PWD"');
+  expect(second.failure).toMatchObject({
+    code: "workspace_broken",
+    remedy: expect.stringContaining("message") as string,
+  });
+  expect(second.failure?.reason).toMatch(/^The agent removed its repository's folder/u);
+  expect((await followUp(first, "shell echo c > c.txt")).failure).toBe(null);
+  expect(await filesOf(url, first)).toEqual(["a.txt", "b.txt", "c.txt"]);
   expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
 });
 

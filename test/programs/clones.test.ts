@@ -134,14 +134,14 @@ describe.each(shells)("export-work.sh in %s", (shell) => {
     expect([code, await filesIn(repository.mirror, head)]).toEqual([0, ["a", "b"]]);
   });
 
-  test("leaves out a file that git refuses, with git's reason, and takes the others", async () => {
+  test("fails with git's message if the files can't be taken", async () => {
     const repository = await createRepository(folder.path);
-    await repository.run("git config filter.own.clean false && git config filter.own.required true");
-    await repository.run("echo 'b filter=own' > .gitattributes && echo b > b && echo c > c");
+    // What another filter refuses is left out, but no content in LFS is.
+    await repository.run("git config filter.lfs.process false && git config filter.lfs.required true");
+    await repository.run("echo 'b filter=lfs' > .gitattributes && echo b > b");
     const { code, head, stderr } = await exportWork(repository, shell);
-    expect(code).toBe(0);
-    expect(stderr).toContain("own");
-    expect(await repository.run(`git ls-tree -r --name-only ${head ?? ""}`)).toBe(".gitattributes\na\nc");
+    expect([code !== 0, head]).toEqual([true, null]);
+    expect(stderr).toContain("clean filter 'lfs' failed");
   });
 
   test.each([

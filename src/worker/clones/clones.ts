@@ -3,6 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { NotFoundError, SessionError } from "../../domain/errors/errors.ts";
 import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
+import { hasFolder } from "./has-folder.ts";
 import type { SessionPaths, StartRecord } from "../disk/session-folders.ts";
 import { lacksObjects, mendIfDamaged, mendMirror } from "../git/mirrors/mend.ts";
 import { breakLocks, ensureMirror } from "../git/mirrors/make-mirror.ts";
@@ -44,7 +45,7 @@ export interface CheckpointContent {
 
 /**
  * Finds a session's clones as an earlier attempt left them. If a mirror that they borrow from was removed, it is fetched again.
- * @returns null if there are none, they were not completed, or the remote no longer has their commits
+ * @returns null if there are none, they were not completed, one was removed, or the remote no longer has their commits
  * @throws SessionError repository_*
  */
 export async function openClones(services: CloneServices, request: CloneRequest): Promise<Clone[] | null> {
@@ -57,6 +58,8 @@ export async function openClones(services: CloneServices, request: CloneRequest)
   const clones = await recordedClones(services, request);
   if (clones === null || !(await hasObjects(services, request, clones))) return null;
   if (!(await services.folders.openWorkspace(sessionId))) return null;
+  // What the agent removed, or moved away, is made again from the last checkpoint.
+  for (const clone of clones) if (!(await hasFolder(clone))) return null;
   await giveToAgent(services, services.folders.pathsOf(sessionId));
   return clones;
 }

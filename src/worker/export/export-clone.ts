@@ -5,6 +5,7 @@ import type { SandboxFolders } from "../sandboxed/run-command.ts";
 import { git, mustGit, type Identity } from "../git/git.ts";
 import type { Signer } from "../git/signer.ts";
 import type { Clone } from "../clones/clone.ts";
+import { folderGone, hasFolder } from "../clones/has-folder.ts";
 import { exportRepository, type ExportedCommit } from "./export-repository.ts";
 import type { LeftOut } from "./write-pack.ts";
 
@@ -69,6 +70,7 @@ export async function exportClone(
   { sessionId, folders, message, coAuthor, patchLimit, isInterrupted, tellsLeftOut, signal }: ExportRequest,
 ): Promise<ExportedWork> {
   const { baseSha } = start;
+  if (!(await hasFolder({ folder }))) throw folderGone(remote.directory);
   const { headSha, commits, isMoved, changedSubmodules, unfinished, leftOut } = await exportRepository({
     sandbox,
     mirror: mirror.path,

@@ -47,7 +47,8 @@ if ! git merge-base HEAD "$OFFSTAGE_BASE" > /dev/null 2>&1; then
   git read-tree HEAD
   keep_outside always
 fi
-find "$(git rev-parse --git-dir)" -name "*.lock" -type f -delete
+find "$(git rev-parse --git-dir)" -type d ! -perm -700 -exec chmod u+rwx {} \; -o -name "*.lock" -type f -delete -o \
+  -type f ! -perm -600 ! -path "*/objects/*" -exec chmod u+rw {} +
 # By these settings git would look for the files elsewhere, and take all of them for deleted, or for none.
 git config --unset-all core.worktree || true
 if [ "$(git config --bool core.bare)" = true ]; then git config core.bare false; fi

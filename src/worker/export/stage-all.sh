@@ -40,6 +40,12 @@ keep_outside() {
     git update-index --skip-worktree -z --stdin
 }
 
+# Succeeds if git said in $1 that it could not look into a folder.
+is_unread() {
+  case "$1" in *"Permission denied"*) return 0 ;; esac
+  return 1
+}
+
 # Adds what was changed to the index, by the list of an overlay's changes: the index is then as `git add --all` would leave it, and no
 # other file is looked at. What is not in the list is as in the commit below, so only where the index differs from that it may have to
 # be put back. Whatever needs more than that (other repositories or worktrees in it, merges, some folders only, marks that keep git from
@@ -73,7 +79,9 @@ stage_changes() {
     # A repository in the place of a file: git takes it for no repository as long as the index has the file.
     # shellcheck disable=SC2016 # the inner shell's variables
     xargs -0 sh -c 'for path; do [ ! -e "$path/.git" ] || exit 1; done' sh < "$index-inside" || return 1
-    xargs -0 git --literal-pathspecs ls-files --others --exclude-standard -z -- < "$index-folders" > "$index-new" || return 1
+    # A folder that it can't read has nothing for git, which only warns.
+    xargs -0 git --literal-pathspecs ls-files --others --exclude-standard -z -- < "$index-folders" > "$index-new" 2> "$index-said" || return 1
+    ! is_unread "$(cat "$index-said")" || return 1
     ! lines < "$index-new" | LC_ALL=C grep -q '/$' || return 1
     cat "$index-new" >> "$index-inside"
   fi
@@ -142,7 +150,7 @@ add_what_can() {
 # - a repository that the agent created inside is treated as an ordinary folder; git would refuse one without a commit, and
 #   record only the commit of one with commits. A repository cloned from elsewhere stays a nested repository to git
 # - another worktree of the same repository is left out
-# - an unreadable file is made readable
+# - an unreadable file or folder is made readable
 # - what git refuses is left out, and named (`add_what_can`)
 stage_all() {
   ! stage_changes || return 0
@@ -154,10 +162,12 @@ stage_all() {
   if [ "$(git config --bool core.sparseCheckout)" = true ] && git add --sparse --dry-run > /dev/null 2>&1; then
     sparse=--sparse
   fi
-  git add --all $sparse || {
-    find . -name .git -prune -o -type f ! -perm -400 -exec chmod u+r {} + || true
+  # Of a folder that it can't read, git says no more than a warning, and takes what is in it for not there.
+  if ! refused="$(git add --all $sparse 2>&1 > /dev/null)" || is_unread "$refused"; then
+    printf '%s\n' "$refused" >&2
+    find . -name .git -prune -o -type d ! -perm -700 -exec chmod u+rwx {} \; -o -type f ! -perm -400 -exec chmod u+r {} + || true
     git add --all $sparse || add_what_can
-  }
+  fi
   inner_worktrees | while IFS= read -r inner; do
     if [ -f "$inner/.git" ]; then git update-index --force-remove "$inner"; fi
   done

@@ -22,6 +22,7 @@ import { untilStored } from "../attempt/until-stored.ts";
 import type { Checkpointer } from "../checkpoints/checkpointer.ts";
 import type { RestoredFrom } from "../checkpoints/restore.ts";
 import type { Clone } from "../clones/clone.ts";
+import { folderGone, hasFolder } from "../clones/has-folder.ts";
 import type { EarlyStart } from "../harness/begin-early.ts";
 import type { EarlyHarness } from "../harness/early-harness.ts";
 import type { Launch } from "../harness/launch.ts";
@@ -114,8 +115,9 @@ export async function takeTurns(
     const turn = await answerMessage(attempt, services, turns, message, joined);
     taken = { ...taken, harness: turn.harness, hasEnded: true };
     finalMessage = turn.answer;
+    const gone = await goneFolder(taken.clones);
     // Store the harness's memory first: a completed turn is never repeated.
-    const kept = await takeAfterTurn(attempt, checkpointer);
+    const kept = gone === null ? await takeAfterTurn(attempt, checkpointer) : "wholly";
     const isKept = kept === "wholly";
     const after = isKept ? checkpointer.work() : null;
     const hasChanged = before === null || after === null ? null : before !== after;
@@ -123,6 +125,8 @@ export async function takeTurns(
     repeated -= 1;
     const end = { answer: mask.text(finalMessage), isKept, isRepeated, hasChanged };
     await untilStored(attempt, () => completeMessage(database, session, message.id, end));
+    // It is not asked for again, in the clone that the next attempt makes: it would do the same.
+    if (gone !== null) throw folderGone(gone);
     // The database is back. Without the turn's work in a checkpoint, another worker would ask for it again.
     if (kept === "away" && (await takeAfterTurn(attempt, checkpointer)) === "wholly")
       await keepMessage(database, session, message.id);
@@ -131,6 +135,12 @@ export async function takeTurns(
   safePoints.leave();
   const { clones, conflicts } = await resumeJoins(attempt, services, taken.clones, !taken.hasEnded);
   return { clones, conflicts, harness: taken.harness, finalMessage: finalMessage || null };
+}
+
+/** The name of a clone's folder that the agent has removed, or moved away; null if all are there. */
+async function goneFolder(clones: readonly Clone[]): Promise<string | null> {
+  for (const clone of clones) if (!(await hasFolder(clone))) return clone.remote.directory;
+  return null;
 }
 
 /**
