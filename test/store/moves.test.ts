@@ -109,6 +109,73 @@ test.each(sessionStatuses)(
   },
 );
 
+test.each([
+  [
+    "queued",
+    "status = 'queued', failure = '{\"code\": \"passing\"}', interrupted_at = now(), started_at = now(), queue_wait_ms = 7",
+  ],
+  [
+    "waiting",
+    "status = 'waiting', ready = true, waiting = '{}', retry_at = null, worker = 'before', lease_until = now()",
+  ],
+])(
+  "a claim of a session that is %s leaves nothing of what came before, and what no move of its kind sets",
+  async (from, set) => {
+    const { pool } = testDatabase.database;
+    const organizationId = await addOrganization(testDatabase.database);
+    const { id } = await addSession(testDatabase.database, organizationId);
+    await pool.query(
+      `update session set ${set}, cancel_requested = true, reserved_usd = 3, summary = 'Done', retry = '{"counts": {}}',
+       archived_at = now(), attempt = 4 where id = $1`,
+      [id],
+    );
+    const before = await rowOf(id);
+    const { rows: moved } = await pool.query(
+      `select id, lease_until = now() + interval '1 minute' as leased
+     from move_session($1, 'running', null, null, null, false, null, 'claimer', interval '1 minute', 2)`,
+      [id],
+    );
+    expect(moved).toEqual([{ id, leased: true }]);
+    const changed = {
+      status: "running",
+      attempt: 5,
+      worker: "claimer",
+      reserved_usd: "2.000000",
+      cancel_requested: false,
+    };
+    const cleared = {
+      failure: null,
+      waiting: null,
+      ready: false,
+      retry_at: null,
+      interrupted_at: null,
+      finished_at: null,
+    };
+    const times = Object.fromEntries(
+      ["lease_until", "updated_at", ...(from === "queued" ? [] : ["started_at", "queue_wait_ms"])].map((name) => [
+        name,
+        expect.anything(),
+      ]),
+    );
+    const after = {
+      ...before,
+      ...changed,
+      ...cleared,
+      ...times,
+      last_event: String(Number(before?.["last_event"]) + 1),
+    };
+    expect(await rowOf(id)).toEqual(after);
+    const { rows: events } = await pool.query(
+      "select data from event where session_id = $1 order by seq desc limit 1",
+      [id],
+    );
+    expect(events).toEqual([{ data: { from, to: "running" } }]);
+    const again =
+      "select id from move_session($1, 'running', null, null, null, false, null, 'other', interval '1 minute')";
+    expect((await pool.query(again, [id])).rows).toEqual([{ id: null }]);
+  },
+);
+
 /** The places in the source that write some of these columns of a table, separated by `|`. */
 async function writersOf(table: string, names: string): Promise<string[]> {
   const files = await readdir(src, { recursive: true });
@@ -148,6 +215,8 @@ test("nothing but move_session writes what belongs to a move of a session", asyn
       .split("|")
       .toSorted((a, b) => order.indexOf(a) - order.indexOf(b))
       .join()}`,
+    // A claim, which keeps its place in the queue and its count of failures.
+    `store/sql/sessions/move_session.sql: ${order.filter((name) => !["queued_at", "retry"].includes(name)).join()}`,
   ]);
 });
 

@@ -216,12 +216,13 @@ export async function finishSession(
  * @returns whether others still wait
  */
 async function settleMessages(transaction: Queryable, sessionId: string): Promise<boolean> {
-  const { rows } = await transaction.query<{ waits: boolean }>(
-    `update session set settled_messages = coalesce((
-       select max(position) from message where session_id = $1 and status = 'done'), settled_messages) where id = $1
-     returning exists (select from message where session_id = $1 and status = 'pending') as waits`,
-    [sessionId],
-  );
+  const { rows } = await transaction.query<{ waits: boolean }>({
+    name: "settle_messages",
+    text: `update session set settled_messages = coalesce((
+             select max(position) from message where session_id = $1 and status = 'done'), settled_messages) where id = $1
+           returning exists (select from message where session_id = $1 and status = 'pending') as waits`,
+    values: [sessionId],
+  });
   return rows[0]?.waits === true;
 }
 

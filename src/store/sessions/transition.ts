@@ -27,12 +27,15 @@ export interface LockedSession {
  * @throws NotFoundError
  */
 export async function lockSession(queryable: Queryable, organizationId: string, id: string): Promise<LockedSession> {
-  const { rows } = await queryable.query<LockedSession>(
-    `select id, organization_id as "organizationId", status, attempt, cancel_requested as "cancelRequested", worker,
-       retry_at is not null as "isRetried", setup_trial as "isSetupTrial", coalesce(lease_until > clock_timestamp(), false) as "isLeased"
-     from session where id = $1 and organization_id = $2 for no key update`,
-    [id, organizationId],
-  );
+  const { rows } = await queryable.query<LockedSession>({
+    // A connection plans it once: planning took three times as long as the rest of it, for each write of an attempt.
+    name: "lock_session",
+    text: `select id, organization_id as "organizationId", status, attempt, cancel_requested as "cancelRequested", worker,
+             retry_at is not null as "isRetried", setup_trial as "isSetupTrial",
+             coalesce(lease_until > clock_timestamp(), false) as "isLeased"
+           from session where id = $1 and organization_id = $2 for no key update`,
+    values: [id, organizationId],
+  });
   return one(rows, "session", id);
 }
 
