@@ -105,7 +105,8 @@ test("a model that takes a request and never answers is asked again", async () =
   const silent = await createWorld((message) => (isSilent ? [{ hang: true }] : obey(message)));
   const started = await startInProcess(silent, {
     OFFSTAGE_DEFAULT_AGENT: "basic:scripted",
-    OFFSTAGE_STALL_SECONDS: "10",
+    // More than a busy machine takes until the agent asks its model.
+    OFFSTAGE_STALL_SECONDS: "30",
   });
   try {
     const { id } = await started.client.session.create({ prompt: "say done" });
