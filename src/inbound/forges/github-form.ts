@@ -1,6 +1,6 @@
 import type { ForgeAccount, ForgeEvent } from "../../domain/automations/forge-event.ts";
 import { accountOf, longest, mergedAs, most, pushedCommit, type ForgeHappening } from "./event.ts";
-import { endOfText, identifier, integer, list, present, required, text, type Untrusted } from "./payload.ts";
+import { endOfText, identifier, integer, lines, list, present, required, text, type Untrusted } from "./payload.ts";
 
 /** An account, as payloads of GitHub and Gitea have it. */
 export type Account = Untrusted<{ id: unknown; login: unknown; type?: unknown }>;
@@ -149,12 +149,6 @@ export function place(
   hunk: unknown,
 ): Pick<NonNullable<ForgeEvent["comment"]>, "path" | "line" | "firstLine" | "hunk"> {
   return { path: text(path, longest.url), ...lines(first, line), hunk: endOfText(hunk, longest.hunk) };
-}
-
-/** The lines that a comment is on. @param first of several lines; the same as the last, or none, of one */
-export function lines(first: unknown, line: unknown): Pick<NonNullable<ForgeEvent["comment"]>, "line" | "firstLine"> {
-  const [from, to] = [integer(first), integer(line)];
-  return { line: to, ...(from !== null && to !== null && from !== to && { firstLine: from }) };
 }
 
 /** The commits of a push, the newest ones if there are many. */

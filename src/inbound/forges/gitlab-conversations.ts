@@ -1,10 +1,9 @@
 import type { ForgeAccount } from "../../domain/automations/forge-event.ts";
 import { commitOf, longest, mergedAs, reviewEventName, standsAt } from "./event.ts";
 import type { ForgeHappening } from "./event.ts";
-import { lines } from "./github-form.ts";
 import { accounts, issue, labels, mergeRequest } from "./gitlab-form.ts";
 import type { Around, Issue, Label, MergeRequest, User } from "./gitlab-form.ts";
-import { choice, endOfText, identifier, list, required, text, type Untrusted } from "./payload.ts";
+import { choice, endOfText, identifier, lines, list, required, text, type Untrusted } from "./payload.ts";
 
 interface Change<Value> {
   previous: Value;

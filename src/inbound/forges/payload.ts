@@ -77,6 +77,12 @@ export function integer(value: unknown): number | null {
   return typeof value === "number" && Number.isSafeInteger(value) ? value : null;
 }
 
+/** The lines that a comment is on. @param first of several lines; the same as the last, or none, of one */
+export function lines(first: unknown, line: unknown): { readonly line: number | null; readonly firstLine?: number } {
+  const [from, to] = [integer(first), integer(line)];
+  return { line: to, ...(from !== null && to !== null && from !== to && { firstLine: from }) };
+}
+
 /** The items of a list, at most `longest`; none if the value is no list. */
 export function list<Item>(value: readonly Item[] | null | undefined, longest = 100): readonly Item[] {
   return Array.isArray(value) ? (value as readonly Item[]).slice(0, longest) : [];

@@ -235,30 +235,47 @@ async function withIds(
  */
 function idsOf(former: readonly FormerTrigger[], list: readonly TriggerInput[]): ReadonlyMap<TriggerInput, string> {
   const ids = new Map<TriggerInput, string>();
-  const free = new Set(
+  const free = new Set<Described>(
     former.map(({ id, type, fields }) => ({ id, kind: kindOf(type, fields), said: saidIn(fields) })),
   );
-  const now = list.filter(({ type }) => type !== "api");
+  const now = list
+    .filter(({ type }) => type !== "api")
+    .map((trigger) => ({ trigger, kind: kindOf(trigger.type, trigger), said: new Set(saidIn(trigger)) }));
   for (const isWhole of [true, false]) {
-    for (const trigger of now) {
+    for (const { trigger, kind, said } of now) {
       if (ids.has(trigger)) continue;
-      const kind = kindOf(trigger.type, trigger);
-      const said = new Set(saidIn(trigger));
-      let best = null;
-      let most = -1;
-      for (const before of free) {
-        if (before.kind !== kind) continue;
-        let alike = 0;
-        for (const each of before.said) alike += Number(said.has(each));
-        if (alike <= most || (isWhole && alike < before.said.length)) continue;
-        [best, most] = [before, alike];
-      }
+      const best = mostAlike(free, { kind, said, isWhole });
       if (best === null) continue;
       ids.set(trigger, best.id);
       free.delete(best);
     }
   }
   return ids;
+}
+
+/** A trigger as it is compared: its kind, and what each of its fields says. */
+interface Described {
+  readonly id: string;
+  readonly kind: string;
+  readonly said: readonly string[];
+}
+
+/**
+ * The former trigger of a kind that is alike in most fields, of several the first; null if there is none.
+ * @param wanted.isWhole whether all that was said of it must still be said
+ */
+function mostAlike(
+  former: Iterable<Described>,
+  { kind, said, isWhole }: { readonly kind: string; readonly said: ReadonlySet<string>; readonly isWhole: boolean },
+): Described | null {
+  let best = null;
+  let most = -1;
+  for (const before of former) {
+    if (before.kind !== kind) continue;
+    const alike = before.said.filter((each) => said.has(each)).length;
+    if (alike > most && (!isWhole || alike === before.said.length)) [best, most] = [before, alike];
+  }
+  return best;
 }
 
 /** Triggers of one kind can have one another's address and secret. */

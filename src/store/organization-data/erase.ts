@@ -110,7 +110,7 @@ export async function beginErasure(
     );
     await transaction.query("delete from browser_session where organization_id = $1", [organizationId]);
     await transaction.query("delete from login_link where organization_id = $1", [organizationId]);
-    // Whatever a person has allowed, and no program fetched yet, becomes nothing.
+    // No program exchanges a code any more that a person has allowed.
     await transaction.query("delete from oauth_request where organization_id = $1", [organizationId]);
     await transaction.query("delete from oauth_grant where organization_id = $1", [organizationId]);
     await transaction.query("delete from share_link where organization_id = $1", [organizationId]);

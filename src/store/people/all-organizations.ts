@@ -13,7 +13,7 @@ import { sealing } from "../secrets/rotation.ts";
 import type { Mailing } from "./invitation-mails.ts";
 import { insertInvited, type Invitation } from "./invitations.ts";
 import { insertKey, newKey } from "./keys.ts";
-import { newOrganizationLock } from "./organizations.ts";
+import { isErased, newOrganizationLock } from "./organizations.ts";
 
 // What those do who look after the server: they see that an organization is there and how much it is used, and nothing that is in it.
 
@@ -23,7 +23,6 @@ const columns = `organization.id, organization.name, organization.uses_server_fo
     as sessions,
   (select ${isoTime("created_at")} from session where organization_id = organization.id order by created_at desc, id desc limit 1)
     as "lastSessionAt"`;
-const isErased = "exists (select from erasure where erasure.organization_id = organization.id)";
 
 /** A new organization, and what lets its first admin in: one of the two. */
 export interface NewOrganization {

@@ -53,11 +53,13 @@ export async function findDefaultOrganization(database: Database): Promise<strin
   return rows[0].id;
 }
 
+/** SQL condition: the organization is being erased. */
+export const isErased = "exists (select from erasure where erasure.organization_id = organization.id)";
+
 /** The id of the organization of this name; null if there is none, or it is being erased. */
 export async function findOrganization(database: Database, name: string): Promise<string | null> {
   const { rows } = await database.pool.query<{ id: string }>(
-    `select id from organization where name = $1
-       and not exists (select from erasure where erasure.organization_id = organization.id)`,
+    `select id from organization where name = $1 and not ${isErased}`,
     [name],
   );
   return rows[0]?.id ?? null;
