@@ -68,8 +68,8 @@ test("a git server that is busy is left alone for as long as it asks", async () 
 
 test("a forge that is away for a while fails nothing: one turn, one pull request", async () => {
   const { name, url } = await repository();
-  // More than one call asks for by itself.
-  for (let times = 0; times < 9; times += 1) await world.forge.failNext({ kind: "status", status: 503 });
+  // More than one call asks for by itself, and none for what watches the pull requests of other tests.
+  for (let times = 0; times < 9; times += 1) await world.forge.failNext({ kind: "status", status: 503, name });
   const { id } = await client.session.create({ prompt: "write a.txt: a", repositories: [url] });
   const retried = await untilRetried(id);
   expect(retried).toMatchObject({ status: "queued", failure: null, retry: { code: "forge_unavailable" } });

@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import type { QueryConfig } from "pg";
 import type { Database, Queryable } from "../../../src/database/database.ts";
 import { createGatewayProcesses } from "../../../src/gateway/process/process.ts";
 import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
@@ -84,8 +85,9 @@ export async function takeCheckpoint(
 export function breakingAt(database: Database, words: string): { readonly database: Database; breaks(): number } {
   let breaks = 0;
   const breaking = (transaction: Queryable): Queryable => {
-    const query = async (statement: string, values?: unknown[]) => {
-      if (breaks === 0 && statement.includes(words)) {
+    const query = async (statement: string | QueryConfig, values?: unknown[]) => {
+      const text = typeof statement === "string" ? statement : statement.text;
+      if (breaks === 0 && text.includes(words)) {
         breaks += 1;
         await transaction.query("select pg_terminate_backend(pg_backend_pid())");
       }
