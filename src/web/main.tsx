@@ -12,10 +12,14 @@ import { loadTexts } from "./texts/texts.ts";
 import "./styles.css";
 
 const router = createAppRouter();
+/** The visit of a page that was last to give way to the sign-in. */
+let leftVisit: string | undefined;
 const queryClient = createQueryClient(
-  () => {
-    const { pathname, href } = router.state.location;
-    if (pathname === "/sign-in" || isShared) return;
+  (isAction) => {
+    const { pathname, href, state } = router.state.location;
+    // A person who stayed, for what is not saved, is not asked each time that the page looks for news.
+    if (pathname === "/sign-in" || isShared || (!isAction && leftVisit === state.__TSR_key)) return;
+    leftVisit = state.__TSR_key;
     void router.navigate({ to: "/sign-in", search: { next: pagePath.test(href) ? href : pathname } });
   },
   // The place for the message may be gone with the control.

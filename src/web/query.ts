@@ -17,13 +17,17 @@ export const client = createClient({
 });
 
 /**
- * @param onSignedOut called whenever the server answers that the browser is not signed in
+ * @param onSignedOut called whenever the server answers that the browser is not signed in, with whether to a person's own action, not to
+ *   what the page asks for by itself
  * @param onOtherRole called with a refusal that shows that the user's role has changed, and so what the page offers
  */
-export function createQueryClient(onSignedOut: () => void, onOtherRole: (refused: Error) => void): QueryClient {
-  const onError = (error: Error): void => {
+export function createQueryClient(
+  onSignedOut: (isAction: boolean) => void,
+  onOtherRole: (refused: Error) => void,
+): QueryClient {
+  const onError = (error: Error, isAction: boolean): void => {
     if (!(error instanceof ClientError)) return;
-    if (error.status === 401) onSignedOut();
+    if (error.status === 401) onSignedOut(isAction);
     if (error.status === 403) void lookAgain(error);
   };
   const lookAgain = async (refused: Error): Promise<void> => {
@@ -33,8 +37,8 @@ export function createQueryClient(onSignedOut: () => void, onOtherRole: (refused
     if (scopes() !== before) onOtherRole(refused);
   };
   const queries = new QueryClient({
-    queryCache: new QueryCache({ onError }),
-    mutationCache: new MutationCache({ onError }),
+    queryCache: new QueryCache({ onError: (error) => onError(error, false) }),
+    mutationCache: new MutationCache({ onError: (error) => onError(error, true) }),
     defaultOptions: {
       // Retry lost connections, not refusals.
       queries: { retry: (count, error) => !(error instanceof ClientError && error.status < 500) && count < 3 },
