@@ -3,9 +3,9 @@ import { createHash, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { Readable } from "node:stream";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { messageOf } from "../../src/domain/errors/errors.ts";
 import { createLogger } from "../../src/observability.ts";
 import { maintainMirrors } from "../../src/worker/background/mirror-maintenance.ts";
@@ -31,7 +31,10 @@ beforeEach(async () => {
   services = cloneServicesIn(data);
 });
 
-afterEach(() => rm(data, { recursive: true, force: true }));
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await rm(data, { recursive: true, force: true });
+});
 
 function git(cwd: string, ...parameters: string[]): string {
   const identity = ["-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"];
@@ -154,6 +157,28 @@ describe("a mirror that is damaged is mended before its next use, and a session 
     expect(await begin(url, id)).toEqual({ id, clone });
     for (const each of [clone, second.clone]) expect(git(each, "fsck", "--full", "--no-dangling")).toBe("");
   });
+});
+
+test("a mirror that two sessions begin with is mended once", async () => {
+  const url = await createRemote("one");
+  await begin(url);
+  await markDamaged(mirrorOf(url));
+  const bin = join(data, "bin");
+  await mkdir(bin);
+  const real = execFileSync("sh", ["-c", "command -v git"], { encoding: "utf8" }).trim();
+  await writeFile(join(bin, "git"), `#!/bin/sh\necho "$*" >> ${join(bin, "called")}\nexec ${real} "$@"\n`, {
+    mode: 0o755,
+  });
+  vi.stubEnv("PATH", `${bin}${delimiter}${process.env["PATH"]}`);
+  const verified = async (): Promise<number> =>
+    (await readFile(join(bin, "called"), "utf8")).split("\n").filter((line) => line.includes("verify-pack")).length;
+  const [{ id }] = await Promise.all([begin(url), begin(url)]);
+  expect(await verified()).toBe(1);
+  // As after a mend of which nothing was fetched yet.
+  await writeFile(join(mirrorOf(url), "offstage-lacking"), "");
+  await begin(url, id);
+  expect(await verified()).toBe(1);
+  expect(existsSync(join(mirrorOf(url), "offstage-lacking"))).toBe(false);
 });
 
 test("what is beyond the size goes, the least recently used first, and what is pinned stays even then", async () => {
