@@ -13,6 +13,7 @@ import { pruneRecordings } from "../../src/worker/background/prune-recordings.ts
 import type { CloneServices } from "../../src/worker/clones/clone.ts";
 import { makeClones, openClones } from "../../src/worker/clones/clones.ts";
 import { removeSession } from "../../src/worker/clones/remove-session.ts";
+import { damageIn, DamagedMirrorError } from "../../src/worker/git/damage.ts";
 import { mustGit } from "../../src/worker/git/git.ts";
 import { noteUsed } from "../../src/worker/git/lfs/prune-contents.ts";
 import { lfsPath, lfsStore, markMade } from "../../src/worker/git/lfs/store.ts";
@@ -180,6 +181,32 @@ test("a mirror that two sessions begin with is mended once", async () => {
   expect(await verified()).toBe(1);
   expect(existsSync(join(mirrorOf(url), "offstage-lacking"))).toBe(false);
 });
+
+test.each([
+  ["its pack can't be read", "pack", (pack: Buffer) => Buffer.alloc(pack.length)],
+  [
+    "one byte of its pack is another",
+    "pack",
+    (pack: Buffer) => Buffer.concat([pack.subarray(0, 40), Buffer.from([(pack[40] ?? 0) ^ 1]), pack.subarray(41)]),
+  ],
+  ["the index of its pack is cut off", "idx", (index: Buffer) => index.subarray(0, 20)],
+])(
+  "words from a clone show that the mirror is damaged where %s, and nothing where it can be read",
+  async (_, kind, change) => {
+    const url = await createRemote("one");
+    const { clone } = await begin(url);
+    const words = [git(clone, "rev-parse", "HEAD"), "1".repeat(40)]
+      .map((sha) => `It broke: fatal: loose object ${sha} (stored in .git/objects) is corrupt`)
+      .join("\n");
+    expect(await damageIn(mirrorOf(url), words)).toBe(null);
+    const packs = join(mirrorOf(url), "objects/pack");
+    const path = join(packs, (await readdir(packs)).find((name) => name.endsWith(`.${kind}`)) ?? "");
+    const content = change(await readFile(path));
+    await rm(path);
+    await writeFile(path, content);
+    expect(await damageIn(mirrorOf(url), words)).toBeInstanceOf(DamagedMirrorError);
+  },
+);
 
 test("what is beyond the size goes, the least recently used first, and what is pinned stays even then", async () => {
   const [oldest, middle, pinned, newest] = await Promise.all(["a", "b", "c", "d"].map((name) => createRemote(name)));
