@@ -10,7 +10,7 @@ import { attemptLogger, beginAttempt, type Attempt, type AttemptServices } from 
 import { failureOf } from "./attempt/failure.ts";
 import { knownEnd } from "./attempt/known-end.ts";
 import { foldersOf } from "./attempt/session-repositories.ts";
-import { DamagedMirrorError, isDamage } from "./git/damage.ts";
+import { damageIn, damageOf, quotesDamage, type DamagedMirrorError } from "./git/damage.ts";
 import { markDamaged } from "./git/mirrors/mend.ts";
 import { closeFolders } from "./attempt/close-folders.ts";
 import { untilStored } from "./attempt/until-stored.ts";
@@ -167,22 +167,47 @@ async function saveDiff(attempt: Attempt, services: AttemptServices, draining: A
 }
 
 /** Has the mirrors of a session mended before they are used again, and one that git's words name: that of a submodule. */
-async function markMirrors({ session }: Attempt, services: AttemptServices, said: string): Promise<void> {
+async function markMirrors({ session, logger }: Attempt, services: AttemptServices, error: unknown): Promise<void> {
   const own = foldersOf(session, services).readOnly;
-  const named = [...said.matchAll(/\b[0-9a-f]{32}\.git\b/gu)].map(([name]) => join(services.mirrors.directory, name));
-  for (const path of new Set([...own, ...named])) await markDamaged(path);
+  const named = [...messageOf(error).matchAll(/\b[0-9a-f]{32}\.git\b/gu)];
+  const mirrors = new Set([...own, ...named.map(([name]) => join(services.mirrors.directory, name))]);
+  logger.warn({ err: error, mirrors: [...mirrors] }, "a mirror is damaged, and is mended");
+  for (const path of mirrors) await markDamaged(path);
+}
+
+/**
+ * Has the mirrors of a session mended that are damaged, if its error quotes words about damage in a clone that borrows from them.
+ * @returns the damage; null if the mirrors can be read, or the error is of something else
+ */
+async function markBorrowed(
+  { session, logger }: Attempt,
+  services: AttemptServices,
+  error: unknown,
+): Promise<DamagedMirrorError | null> {
+  const said = messageOf(error);
+  if (!quotesDamage(said)) return null;
+  let damage: DamagedMirrorError | null = null;
+  for (const path of foldersOf(session, services).readOnly) {
+    const found = await damageIn(path, said);
+    if (found === null) continue;
+    damage = found;
+    logger.warn({ err: error, mirrors: [path] }, "a mirror is damaged, and is mended");
+    await markDamaged(path);
+  }
+  return damage;
 }
 
 /** Ends a failed attempt: the session is tried again if the failure passes by itself. */
 async function failAttempt(
   attempt: Attempt,
   services: AttemptServices,
-  error: unknown,
+  thrown: unknown,
   draining: AbortSignal,
 ): Promise<Outcome> {
+  let error = thrown;
+  if (damageOf(thrown) !== null) await markMirrors(attempt, services, thrown);
+  else error = (await markBorrowed(attempt, services, thrown)) ?? thrown;
   const failure = await failureOf(error, attempt, services);
-  if (error instanceof DamagedMirrorError || isDamage(messageOf(error)))
-    await markMirrors(attempt, services, messageOf(error));
   // Without its secrets the diff can't be masked. After token_in_work the diff is stored already, with the finding masked.
   if (failure.code !== "secret_unavailable" && !holdsFailure(error, "token_in_work"))
     await saveDiff(attempt, services, draining);

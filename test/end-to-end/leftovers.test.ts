@@ -1,11 +1,13 @@
-import { execFile } from "node:child_process";
-import { rm } from "node:fs/promises";
+import { execFile, execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { SessionDetail } from "../../src/domain/sessions/session.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
+import { createMirrors } from "../../src/worker/git/mirrors/mirrors.ts";
 import { callApi } from "../call.ts";
 import type { Script } from "../model/server.ts";
 import { inOtherClone } from "../other-clone.ts";
@@ -19,9 +21,14 @@ let offstage: Offstage;
 let client: Client;
 let count = 0;
 
+/** What happens when a model is asked the next time: an agent has its clone by then. */
+let atRequest: (() => void) | null = null;
+
 /** As ordered, but that `fail once` fails once. */
 const failed = new Set<string>();
 const script: Script = (message, conversation) => {
+  atRequest?.();
+  atRequest = null;
   const order = message.replace(", then fail once", "");
   const actions = typeof ordered === "function" ? ordered(order, conversation) : ordered;
   if (order === message || conversation.step !== 1 || failed.has(message)) return actions;
@@ -59,6 +66,27 @@ async function followUp({ id }: SessionDetail, message: string): Promise<Session
   return untilOver(client, id);
 }
 
+/** Changes a byte of the tree of what a repository's mirror has last. */
+function breakTree(url: string): void {
+  const mirror = createMirrors({ dataDirectory: world.data, allowLocalRepositories: false }).pathOf(url);
+  const git = (...parameters: string[]): string => execFileSync("git", parameters, { cwd: mirror, encoding: "utf8" });
+  const tree = git("rev-parse", "refs/offstage/latest/main^{tree}").trim();
+  const packs = join(mirror, "objects/pack");
+  const name = readdirSync(packs).find((each) => each.endsWith(".pack")) ?? "";
+  const listed = git("verify-pack", "-v", join(packs, name.replace(/pack$/u, "idx")));
+  const at = Number(new RegExp(`^${tree} tree +\\d+ \\d+ (\\d+)$`, "mu").exec(listed)?.[1]) + 6;
+  const content = readFileSync(join(packs, name));
+  content.writeUInt8(content.readUInt8(at) ^ 0xff, at);
+  rmSync(join(packs, name));
+  writeFileSync(join(packs, name), content);
+}
+
+/** The mirrors that are to be mended before their next use. */
+async function markedMirrors(): Promise<string[]> {
+  const names = await readdir(join(world.data, "mirrors"), { recursive: true });
+  return names.filter((name) => name.endsWith("/offstage-damaged"));
+}
+
 const identity = "git config user.name A && git config user.email a@b.c";
 
 test("what an agent may not read itself, and a repository that it began inside, are in the pull request", async () => {
@@ -82,6 +110,31 @@ test("an agent that removes its repository's folder is told apart from a crash, 
   expect(second.failure?.reason).toMatch(/^The agent removed its repository's folder/u);
   expect((await followUp(first, "shell echo c > c.txt")).failure).toBe(null);
   expect(await filesOf(url, first)).toEqual(["a.txt", "b.txt", "c.txt"]);
+  expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
+});
+
+test("an agent that breaks objects of its clone fails, and the worker's own copy of the repository is not verified for that", async () => {
+  const { url } = await repository();
+  const broken = `f=.git/objects/$(git rev-parse HEAD:b.txt | sed "s|..|&/|") && chmod u+w $f && echo > $f`;
+  const session = await run(url, `shell ${identity} && echo b > b.txt && git add . && git commit -qm B && ${broken}`);
+  expect(session.failure?.code).toBe("workspace_broken");
+  // Git's words are those about a mirror that is damaged.
+  expect(session.failure?.reason).toMatch(/loose object [0-9a-f]+ \(stored in .+\) is corrupt/u);
+  expect(await markedMirrors()).toEqual([]);
+});
+
+test("a worker's own copy of a repository that is found damaged in an agent's clone is mended, and the work goes on", async () => {
+  const { name, url } = await repository();
+  atRequest = () => breakTree(url);
+  const session = await run(url, "shell echo b > b.txt");
+  expect(session.failure).toMatchObject({
+    code: "repository_unreachable",
+    reason: expect.stringMatching(/^This worker's own copy of the repository is damaged: /u) as string,
+  });
+  expect(await markedMirrors()).toHaveLength(1);
+  expect((await followUp(session, "shell echo c > c.txt")).failure).toBe(null);
+  expect(await markedMirrors()).toEqual([]);
+  expect(await filesOf(url, session)).toEqual(["a.txt", "b.txt", "c.txt"]);
   expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
 });
 

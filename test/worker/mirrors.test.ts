@@ -3,9 +3,9 @@ import { createHash, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { Readable } from "node:stream";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { messageOf } from "../../src/domain/errors/errors.ts";
 import { createLogger } from "../../src/observability.ts";
 import { maintainMirrors } from "../../src/worker/background/mirror-maintenance.ts";
@@ -13,6 +13,7 @@ import { pruneRecordings } from "../../src/worker/background/prune-recordings.ts
 import type { CloneServices } from "../../src/worker/clones/clone.ts";
 import { makeClones, openClones } from "../../src/worker/clones/clones.ts";
 import { removeSession } from "../../src/worker/clones/remove-session.ts";
+import { damageIn, DamagedMirrorError } from "../../src/worker/git/damage.ts";
 import { mustGit } from "../../src/worker/git/git.ts";
 import { noteUsed } from "../../src/worker/git/lfs/prune-contents.ts";
 import { lfsPath, lfsStore, markMade } from "../../src/worker/git/lfs/store.ts";
@@ -31,7 +32,10 @@ beforeEach(async () => {
   services = cloneServicesIn(data);
 });
 
-afterEach(() => rm(data, { recursive: true, force: true }));
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await rm(data, { recursive: true, force: true });
+});
 
 function git(cwd: string, ...parameters: string[]): string {
   const identity = ["-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"];
@@ -155,6 +159,54 @@ describe("a mirror that is damaged is mended before its next use, and a session 
     for (const each of [clone, second.clone]) expect(git(each, "fsck", "--full", "--no-dangling")).toBe("");
   });
 });
+
+test("a mirror that two sessions begin with is mended once", async () => {
+  const url = await createRemote("one");
+  await begin(url);
+  await markDamaged(mirrorOf(url));
+  const bin = join(data, "bin");
+  await mkdir(bin);
+  const real = execFileSync("sh", ["-c", "command -v git"], { encoding: "utf8" }).trim();
+  await writeFile(join(bin, "git"), `#!/bin/sh\necho "$*" >> ${join(bin, "called")}\nexec ${real} "$@"\n`, {
+    mode: 0o755,
+  });
+  vi.stubEnv("PATH", `${bin}${delimiter}${process.env["PATH"]}`);
+  const verified = async (): Promise<number> =>
+    (await readFile(join(bin, "called"), "utf8")).split("\n").filter((line) => line.includes("verify-pack")).length;
+  const [{ id }] = await Promise.all([begin(url), begin(url)]);
+  expect(await verified()).toBe(1);
+  // As after a mend of which nothing was fetched yet.
+  await writeFile(join(mirrorOf(url), "offstage-lacking"), "");
+  await begin(url, id);
+  expect(await verified()).toBe(1);
+  expect(existsSync(join(mirrorOf(url), "offstage-lacking"))).toBe(false);
+});
+
+test.each([
+  ["its pack can't be read", "pack", (pack: Buffer) => Buffer.alloc(pack.length)],
+  [
+    "one byte of its pack is another",
+    "pack",
+    (pack: Buffer) => Buffer.concat([pack.subarray(0, 40), Buffer.from([(pack[40] ?? 0) ^ 1]), pack.subarray(41)]),
+  ],
+  ["the index of its pack is cut off", "idx", (index: Buffer) => index.subarray(0, 20)],
+])(
+  "words from a clone show that the mirror is damaged where %s, and nothing where it can be read",
+  async (_, kind, change) => {
+    const url = await createRemote("one");
+    const { clone } = await begin(url);
+    const words = [git(clone, "rev-parse", "HEAD"), "1".repeat(40)]
+      .map((sha) => `It broke: fatal: loose object ${sha} (stored in .git/objects) is corrupt`)
+      .join("\n");
+    expect(await damageIn(mirrorOf(url), words)).toBe(null);
+    const packs = join(mirrorOf(url), "objects/pack");
+    const path = join(packs, (await readdir(packs)).find((name) => name.endsWith(`.${kind}`)) ?? "");
+    const content = change(await readFile(path));
+    await rm(path);
+    await writeFile(path, content);
+    expect(await damageIn(mirrorOf(url), words)).toBeInstanceOf(DamagedMirrorError);
+  },
+);
 
 test("what is beyond the size goes, the least recently used first, and what is pinned stays even then", async () => {
   const [oldest, middle, pinned, newest] = await Promise.all(["a", "b", "c", "d"].map((name) => createRemote(name)));

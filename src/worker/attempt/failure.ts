@@ -1,6 +1,6 @@
 import { ObjectStoreError, SessionError, type Failure } from "../../domain/errors/errors.ts";
 import { isDiskFull } from "../disk/disk-full.ts";
-import { DamagedMirrorError, isDamage } from "../git/damage.ts";
+import { damageOf } from "../git/damage.ts";
 import type { Attempt, AttemptServices } from "./attempt.ts";
 
 /**
@@ -42,12 +42,9 @@ export async function failureOf(
       remedy: "Free disk space on the worker (docs/operating.md lists what is stored where), then retry the session.",
     };
   }
-  if (error instanceof Error && !(error instanceof SessionError) && isDamage(error.message)) {
-    logger.warn({ err: error }, "a mirror is damaged, and is mended");
-    return new DamagedMirrorError(error.message).failure;
-  }
-  if (error instanceof SessionError) {
-    return { ...error.failure, reason: mask.text(error.message), remedy: mask.text(error.remedy) };
+  const known = damageOf(error) ?? error;
+  if (known instanceof SessionError) {
+    return { ...known.failure, reason: mask.text(known.message), remedy: mask.text(known.remedy) };
   }
   logger.error({ err: error }, "an attempt failed with an unexpected error");
   return {

@@ -3,11 +3,10 @@ import { readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../../observability.ts";
 import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
-import { messageOf } from "../../domain/errors/errors.ts";
 import { isOlderThanADay } from "../disk/age.ts";
 import { namesIn, type SessionFolders } from "../disk/session-folders.ts";
 import type { Mirrors } from "../git/mirrors/mirrors.ts";
-import { isDamage } from "../git/damage.ts";
+import { damageOf } from "../git/damage.ts";
 import { markDamaged } from "../git/mirrors/mend.ts";
 import { fetchPrefix, outdatedMark } from "../git/mirrors/fetch.ts";
 import { mustGit } from "../git/git.ts";
@@ -73,7 +72,7 @@ export async function maintainMirrors(
       known.push(await inspect(join(mirrors.directory, name), signal));
     } catch (error) {
       failed += 1;
-      if (isDamage(messageOf(error))) await markDamaged(join(mirrors.directory, name));
+      if (damageOf(error) !== null) await markDamaged(join(mirrors.directory, name));
       if (!signal.aborted) logger.warn({ err: error, mirror: name }, "could not inspect a mirror");
     }
   }

@@ -5,7 +5,7 @@ import { NotFoundError, SessionError } from "../../domain/errors/errors.ts";
 import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
 import { hasFolder } from "./has-folder.ts";
 import type { SessionPaths, StartRecord } from "../disk/session-folders.ts";
-import { lacksObjects, mendIfDamaged, mendMirror } from "../git/mirrors/mend.ts";
+import { lacksObjects, markDamaged, mendIfDamaged } from "../git/mirrors/mend.ts";
 import { breakLocks, ensureMirror } from "../git/mirrors/make-mirror.ts";
 import type { Mirror } from "../git/mirrors/mirror.ts";
 import type { Mirrors } from "../git/mirrors/mirrors.ts";
@@ -51,9 +51,9 @@ export interface CheckpointContent {
 export async function openClones(services: CloneServices, request: CloneRequest): Promise<Clone[] | null> {
   const { sessionId, sources, signal } = request;
   for (const { remote } of sources) {
-    const { path } = services.mirrors.of(remote);
-    await breakLocks(path, sessionId, signal);
-    await mendIfDamaged(path, signal);
+    const mirror = services.mirrors.of(remote);
+    await breakLocks(mirror.path, sessionId, signal);
+    await mendIfDamaged(mirror, signal);
   }
   const clones = await recordedClones(services, request);
   if (clones === null || !(await hasObjects(services, request, clones))) return null;
@@ -244,9 +244,10 @@ async function hasObjects(
 ): Promise<boolean> {
   for (const clone of clones) {
     const { mirror, remote } = clone;
-    if (existsSync(mirror.path)) {
-      if (!lacksObjects(mirror.path) && (await hasStart(mirror, clone, signal))) continue;
-      await mendMirror(mirror.path, signal);
+    // One that lacks objects was mended already.
+    if (existsSync(mirror.path) && !lacksObjects(mirror.path)) {
+      if (await hasStart(mirror, clone, signal)) continue;
+      await markDamaged(mirror.path);
     }
     await mirrors.use.whileUsed(mirror.path, async () => {
       await ensureMirror(mirror, signal);

@@ -1,6 +1,6 @@
 import { programText } from "../../programs/program-text.ts";
 import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
-import { authorVariables, git, type GitOptions, type Identity } from "../git/git.ts";
+import { authorVariables, git, GitError, type GitOptions, type Identity } from "../git/git.ts";
 import type { Collision } from "../git/join.ts";
 import { runCommand, type SandboxFolders } from "../sandboxed/run-command.ts";
 import { gitlinkFunctions } from "./each-gitlink.ts";
@@ -73,13 +73,13 @@ export async function filesWithMarkers(
   const label = `^>{7} ([0-9a-f]{40,64}|[0-9a-f]{4,64} \\(${subject}\\))`;
   const bounded = { ...options, maximumOutput: 1024 ** 2 };
   const changed = await git([...compare, `-G${label}`, commits.theirs, commits.head, "--"], bounded);
-  if (changed.code !== 0) throw new Error(`git diff failed: ${changed.stderr.trim().slice(-2_000)}`);
+  if (changed.code !== 0) throw new GitError("diff", changed.stderr);
   const paths = partsOf(changed.stdout).slice(0, namedLimit);
   if (paths.length === 0) return [];
   // A line that was taken away is a difference too.
   const search = ["--literal-pathspecs", "grep", "-I", "-l", "-z", "-E", "-e", label, commits.head, "--", ...paths];
   const found = await git(search, bounded);
-  if (found.code > 1) throw new Error(`git grep failed: ${found.stderr.trim().slice(-2_000)}`);
+  if (found.code > 1) throw new GitError("grep", found.stderr);
   return partsOf(found.stdout).map((path) => path.slice(commits.head.length + 1));
 }
 

@@ -1,4 +1,6 @@
+import { Readable } from "node:stream";
 import { SessionError } from "../../domain/errors/errors.ts";
+import { git, GitError } from "./git.ts";
 
 /** Git's own words about a repository of this machine that it can't read. What a remote sent may be broken, too, and has other ones. */
 const damageWords = [
@@ -11,10 +13,9 @@ const damageWords = [
   /^(?:fatal|error): (?:unable to read (?:tree|sha1 file)|bad tree object|invalid object [0-9]+ [0-9a-f]+)/mu,
 ];
 
-/** Whether git failed since it can't read what it has itself. @param said git's stderr, or a message that quotes it */
+/** Whether git failed since it can't read what it has itself. @param said git's stderr */
 export function isDamage(said: string): boolean {
   const own = said
-    .replace(/^git \S+ failed: /u, "")
     .split(/[\r\n]/u)
     .filter((line) => !line.startsWith("remote:"))
     .join("\n");
@@ -33,4 +34,39 @@ export class DamagedMirrorError extends SessionError {
       remedy: "Nothing: what can't be read is fetched again. If this comes again and again, check the worker's disk.",
     });
   }
+}
+
+/**
+ * The damage of a mirror that an error tells of, by git's words about what the server itself reads; null if it tells of none. What quotes a
+ * sandbox's words does not count: see `quotesDamage`.
+ */
+export function damageOf(error: unknown): DamagedMirrorError | null {
+  if (error instanceof DamagedMirrorError) return error;
+  return error instanceof GitError && isDamage(error.said) ? new DamagedMirrorError(error.said) : null;
+}
+
+/**
+ * Whether a message quotes git's words about damage, from a clone that an agent had: of the mirror that it borrows from, or of what is the
+ * clone's own. An agent may also have made them up.
+ */
+export function quotesDamage(message: string): boolean {
+  return isDamage(message.replaceAll(/: (?=(?:fatal|error): )/gu, "\n"));
+}
+
+/** Most objects that are looked for in a mirror, and longest time for that, in ms. */
+const mostObjects = 8;
+const lookMs = 30_000;
+
+/**
+ * Looks into a mirror for the objects that a message names, since `quotesDamage`. That the mirror lacks one is no damage: an agent may name any.
+ * @param mirror its path
+ * @returns null if git says of none that it can't read it, or does not end in time
+ */
+export async function damageIn(mirror: string, message: string): Promise<DamagedMirrorError | null> {
+  const named = [...new Set(message.match(/\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b/gu))].slice(-mostObjects);
+  const input = Readable.from(named.map((sha) => `${sha}\n`));
+  const options = { cwd: mirror, signal: AbortSignal.timeout(lookMs), input, onOutput: () => undefined };
+  // All of their content is read: else git says only that they are there.
+  const { stderr } = await git(["cat-file", "--batch"], options).catch(() => ({ stderr: "" }));
+  return isDamage(stderr) ? new DamagedMirrorError(stderr) : null;
 }

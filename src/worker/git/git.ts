@@ -152,6 +152,23 @@ export function diskFilled(url: string): Error {
   return Object.assign(new Error(reason), { code: "ENOSPC" });
 }
 
+/** A failure of git in a repository that no agent can write to, with git's own words. */
+export class GitError extends Error {
+  readonly #said: string;
+
+  /** @param command of git, such as `log`. @param stderr of git */
+  constructor(command: string, stderr: string) {
+    const said = stderr.trim().slice(-2_000);
+    super(`git ${command} failed: ${said}`);
+    this.#said = said;
+  }
+
+  /** The end of git's stderr. It is no property of its own, which a log would write beside the message. */
+  get said(): string {
+    return this.#said;
+  }
+}
+
 /** Whether a repository has a commit. */
 export async function hasCommit(sha: string, options: GitOptions): Promise<boolean> {
   return (await git(["cat-file", "-e", `${sha}^{commit}`], options)).code === 0;
@@ -216,14 +233,14 @@ export function wantedMemory(stderr: string): boolean {
  * Like `git`, for commands that fail only if something is broken.
  * @returns stdout, trimmed
  * @throws SessionError resources_exhausted if it needs more memory than its limit, repository_unreachable if a commit has a path that
- *   can't be checked out; Error with git's message otherwise
+ *   can't be checked out; GitError otherwise
  */
 export async function mustGit(parameters: readonly string[], options: GitOptions): Promise<string> {
   const { code, stdout, stderr } = await git(parameters, options);
   if (code !== 0 && wantedMemory(stderr)) throw tooMuchMemory(subcommandOf(parameters), options);
   const refused = code === 0 ? null : refusedPath(stderr);
   if (refused !== null) throw refused;
-  if (code !== 0) throw new Error(`git ${subcommandOf(parameters)} failed: ${stderr.trim().slice(-2_000)}`);
+  if (code !== 0) throw new GitError(subcommandOf(parameters), stderr);
   return stdout.trim();
 }
 

@@ -1,5 +1,5 @@
 import { SessionError } from "../../domain/errors/errors.ts";
-import { git, mustGit, withinMs, type GitOptions, type Identity } from "./git.ts";
+import { git, GitError, mustGit, withinMs, type GitOptions, type Identity } from "./git.ts";
 import { canMerge } from "./git-version.ts";
 import { withMergeAttributes } from "./merge-attributes.ts";
 import { signCommits } from "./sign-commits.ts";
@@ -177,7 +177,7 @@ async function mergeTrees(
   if (code === 1) return { tree, paths: paths.length === 0 ? ["."] : [...new Set(paths)] };
   const version = await mustGit(["--version"], options);
   if (!canMerge(version)) throw tooOld(version);
-  throw new Error(`git merge-tree failed: ${stderr.trim().slice(-2_000)}`);
+  throw new GitError("merge-tree", stderr);
 }
 
 function unrelated({ branch }: JoinRequest): SessionError {

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { messageOf, SessionError } from "../../domain/errors/errors.ts";
-import { git, mustGit, type GitOptions, type Identity } from "./git.ts";
+import { git, GitError, mustGit, type GitOptions, type Identity } from "./git.ts";
 import type { Signer } from "./signer.ts";
 
 /** Commits that are signed at once: each takes a process or two. */
@@ -77,7 +77,7 @@ async function readCommit(sha: string, options: GitOptions): Promise<Buffer> {
     ...options,
     onOutput: (chunk) => chunks.push(chunk),
   });
-  if (code !== 0) throw new Error(`git cat-file failed: ${stderr.trim().slice(-500)}`);
+  if (code !== 0) throw new GitError("cat-file", stderr);
   return Buffer.concat(chunks);
 }
 

@@ -1,6 +1,6 @@
 import { SessionError } from "../../../domain/errors/errors.ts";
 
-/** What is fetched into a mirror. */
+/** What is fetched into a mirror, or done to it in the same way: once for all sessions that want it at the same time. */
 export interface WantedFetch {
   /** Path of the mirror. */
   readonly mirror: string;

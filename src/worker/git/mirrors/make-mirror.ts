@@ -11,7 +11,7 @@ import { targetNotFound } from "./branch-refusals.ts";
 
 /** Makes the mirror if it is missing, mends it if it is damaged, and marks it as used. */
 export async function ensureMirror(mirror: Mirror, signal: AbortSignal): Promise<void> {
-  await mendIfDamaged(mirror.path, signal);
+  await mendIfDamaged(mirror, signal);
   if (!existsSync(mirror.path)) await makeMirror(mirror, signal);
   await writeFile(join(mirror.path, mirrorUsedMark), "");
 }

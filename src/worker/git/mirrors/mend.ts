@@ -3,6 +3,7 @@ import { access, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promise
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { git, type GitOptions } from "../git.ts";
+import type { FetchTurns } from "./fetch-turns.ts";
 
 // A mirror can be damaged: by a loss of power, a disk that fails, or a person. Nothing in it is nowhere else but what sessions exported and
 // could not push yet, which their clones have too. So what can't be read is removed, and the next fetch brings all of it again.
@@ -27,16 +28,31 @@ export async function completed(path: string): Promise<void> {
   await rm(join(path, lackingMark), { force: true });
 }
 
-/** Mends a mirror that was marked. */
-export async function mendIfDamaged(path: string, signal: AbortSignal): Promise<void> {
-  if (existsSync(join(path, damagedMark))) await mendMirror(path, signal);
+/** Mends a mirror that was marked. Of sessions that begin with it at the same time one does that, and the others wait. */
+export async function mendIfDamaged(
+  { path, turns }: { readonly path: string; readonly turns?: FetchTurns },
+  signal: AbortSignal,
+): Promise<void> {
+  const isMarked = (): boolean => existsSync(join(path, damagedMark));
+  if (!isMarked()) return;
+  const mend = (): Promise<void> => mendMirror(path, signal);
+  if (turns === undefined) return mend();
+  const mending = {
+    mirror: path,
+    name: "mend",
+    isFirst: false,
+    mayRead: () => Promise.resolve(),
+    isThere: () => Promise.resolve(!isMarked()),
+    fetch: mend,
+  };
+  await turns.take(mending, () => undefined, signal);
 }
 
 /**
  * Removes from a mirror what can't be read: refs, packs, objects. All the rest stays, so that sessions whose clones borrow from it go
  * on. Can be repeated at any time.
  */
-export async function mendMirror(path: string, signal: AbortSignal): Promise<void> {
+async function mendMirror(path: string, signal: AbortSignal): Promise<void> {
   const options: GitOptions = { cwd: path, signal };
   for (const folder of ["refs", "objects/info", "objects/pack"]) await mkdir(join(path, folder), { recursive: true });
   const packed = (await textOf(join(path, "packed-refs"))).split("\n").filter((line) => packedLine.test(line));

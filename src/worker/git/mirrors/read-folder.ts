@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import type { Mirror } from "./mirror.ts";
-import { git, mustGit, type GitOptions } from "../git.ts";
+import { git, GitError, mustGit, type GitOptions } from "../git.ts";
 
 /** A file of a commit, as git's tree has it. */
 export interface TreeFile {
@@ -26,7 +26,7 @@ export async function listFolder(
   const options: GitOptions = { cwd: mirror.path, signal, maximumOutput: longestList };
   const { stdout, truncated, code, stderr } = await git(["ls-tree", "-z", "-l", commit, `${folder}/`], options);
   if (truncated) return null;
-  if (code !== 0) throw new Error(`git ls-tree failed: ${stderr.slice(0, 500)}`);
+  if (code !== 0) throw new GitError("ls-tree", stderr);
   return stdout
     .split("\0")
     .filter((line) => line !== "")
