@@ -93,9 +93,10 @@ export async function exportClone(
       ...options,
       maximumOutput: patchLimit,
     });
-  // So that the patch can be applied. Without what is no text, perhaps all of it is short enough.
+  // So that the patch can be applied. Without what is no text, perhaps all of it is short enough; nor is there a file then that git has
+  // no room to look into.
   let diff = await diffWith("--binary");
-  if (diff.truncated) diff = await diffWith();
+  if (diff.truncated || diff.code !== 0) diff = await diffWith();
   const ahead = await mustGit(["rev-list", "--max-count=1", headSha, "--not", baseSha], options);
   return {
     headSha,
