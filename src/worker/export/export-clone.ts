@@ -88,8 +88,11 @@ export async function exportClone(
     signal,
   });
   const options = { cwd: mirror.path, signal };
+  // What the target has got since is no change of the session's. On a branch that others replaced by another history, everything is one.
+  const isUnrelated = (await git(["merge-base", baseSha, headSha], options)).code === 1;
+  const range = `${baseSha}${isUnrelated ? ".." : "..."}${headSha}`;
   const diffWith = (...more: readonly string[]) =>
-    git(["diff", "--no-ext-diff", "--no-textconv", "--no-color", ...more, `${baseSha}...${headSha}`], {
+    git(["diff", "--no-ext-diff", "--no-textconv", "--no-color", ...more, range], {
       ...options,
       maximumOutput: patchLimit,
     });
