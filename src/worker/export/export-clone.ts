@@ -96,8 +96,8 @@ export async function exportClone(
       ...options,
       maximumOutput: patchLimit,
     });
-  // So that the patch can be applied. Without what is no text, perhaps all of it is short enough; nor is there a file then that git has
-  // no room to look into.
+  // So that the patch can be applied. Without what is no text, perhaps all of it is short enough; nor does git then fail at a file of some
+  // gigabytes.
   let diff = await diffWith("--binary");
   if (diff.truncated || diff.code !== 0) diff = await diffWith();
   const ahead = await mustGit(["rev-list", "--max-count=1", headSha, "--not", baseSha], options);

@@ -213,7 +213,7 @@ test("what collides with a rewritten branch is put on top of it by hand, and lef
 
 test.each([
   ["with the whole repository's", true, ["work.txt", "more.txt"], "change more.txt"],
-  ["alone", false, ["README.md", "more.txt"], null],
+  ["alone", false, ["README.md", "more.txt"], "Work"],
 ])("work goes on, and is shown, on a branch whose history was written anew %s", async (_, isAll, shown, subject) => {
   const attempt = await begin({ "their.txt": "theirs\n" });
   const branch = attempt.session.branchName;
@@ -230,7 +230,7 @@ test.each([
   const { works, pushed } = await publish(attempt, one, joined.clones);
   expect(pushed).toHaveLength(1);
   expect(world.git("log", "--format=%s", "-1", `${branch}^`)).toBe("Anew");
-  if (subject !== null) expect(world.git("log", "--format=%s", "-1", branch)).toBe(subject);
+  expect(world.git("log", "--format=%s", "-1", branch)).toBe(subject);
   const patch = works[0]?.patch ?? "";
   for (const file of shown) expect(patch).toContain(`b/${file}\n`);
 });
