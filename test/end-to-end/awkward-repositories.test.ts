@@ -268,10 +268,11 @@ describe("a session makes its branch in a repository whose address has", () => {
 describe("before the agent works, the session says what is missing if", () => {
   test.each<{ called: string; wish?: Case["wish"]; words: RegExp; remedy: RegExp } & Seed>([
     {
-      called: "there is no commit",
-      commands: "true",
-      words: /has no commit yet/u,
-      remedy: /Push a first commit/u,
+      called: "there is a tag, and no branch",
+      commands: "echo 1 > a.txt; git add . && git commit -qm One; git tag v1",
+      bare: "git update-ref -d refs/heads/main",
+      words: /has no branch with a commit yet/u,
+      remedy: /Push a first commit to a branch/u,
     },
     {
       called: "its history is cut off",

@@ -179,7 +179,11 @@ describe("while the agent works", () => {
     const reset = "git reset -q --hard HEAD^ && git commit -q --amend -m Reworded && git push -q --force";
     await say(session, "shell echo fresh > fresh.txt", "completed", () => session.others(reset));
     expect(await session.others("ls")).toBe("a.txt\nfresh.txt");
+    const said = await notices(session);
+    expect(said).toContainEqual(expect.stringMatching(/was rewritten meanwhile.* only the work since then on top/u));
+    expect((await client.session.diff(session.id)).repositories[0]?.patch).toContain("dropped.txt");
     await say(session, "shell ls > seen.txt");
+    expect((await client.session.diff(session.id)).repositories[0]?.patch).not.toContain("dropped.txt");
     expect(await session.lines("seen.txt")).toEqual(["a.txt", "fresh.txt", "seen.txt"]);
     expect(await session.others("git log --format=%s -1 HEAD^^")).toBe("Reworded");
   });

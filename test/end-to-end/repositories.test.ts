@@ -143,7 +143,7 @@ test("a repository whose default branch has no commit fails with what to do", as
   const { url } = await repository({});
   const { id } = await client.session.create({ prompt: "write b.txt: b", repositories: [url] });
   expect(await untilOver(client, id)).toMatchObject({
-    failure: { code: "target_branch_not_found", remedy: "Push a first commit, then retry." },
+    failure: { code: "target_branch_not_found", remedy: "Push a first commit to a branch, then retry." },
   });
 });
 

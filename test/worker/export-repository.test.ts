@@ -21,10 +21,21 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** Takes the work out of a repository with one commit. @param options.commands what makes that which the agent left */
+/**
+ * Takes the work out of a repository with one commit.
+ * @param options.base what makes further files of that commit
+ * @param options.commands what makes that which the agent left
+ */
 async function exportWith(
   sandbox: Sandbox,
-  options: { commands?: string; spoil?: readonly string[]; file?: Buffer; limitMs?: number; diskBytes?: number } = {},
+  options: {
+    base?: string;
+    commands?: string;
+    spoil?: readonly string[];
+    file?: Buffer;
+    limitMs?: number;
+    diskBytes?: number;
+  } = {},
 ): Promise<
   Pick<Awaited<ReturnType<typeof exportRepository>>, "headSha" | "unfinished" | "leftOut"> & { files: string[] }
 > {
@@ -38,7 +49,8 @@ async function exportWith(
   const one = join(workspace, "one");
   await git(one, "init", "--quiet", "--initial-branch", "work");
   await writeFile(join(one, "a.txt"), "a\n");
-  await git(one, "add", "a.txt");
+  if (options.base !== undefined) execFileSync("sh", ["-ec", options.base], { cwd: one });
+  await git(one, "add", ".");
   await git(one, "-c", "user.name=A", "-c", "user.email=a@example", "commit", "--message", "base");
   await git(folder, "clone", "--quiet", "--bare", one, mirror);
   const baseSha = (await git(one, "rev-parse", "HEAD")).trim();
@@ -187,6 +199,26 @@ test.each<[string, string, { files: string[]; refused?: string[]; why?: string; 
   const { files: kept, refused = [], why = "none", refs = [] } = expected;
   expect({ files, refused: leftOut.files.toSorted(), refs: leftOut.refs }).toEqual({ files: kept, refused, refs });
   expect(leftOut.why ?? "none").toContain(why);
+});
+
+const refusedModules = `git config -f .gitmodules submodule.x.update '!touch x'`;
+
+test("what git refuses of a .gitmodules that the repository has had all along holds no work back", async () => {
+  const base = `${refusedModules}; mkdir inner; cp .gitmodules inner`;
+  const { files } = await exportWith(createUnsandboxed(), { base, commands: "echo b > b.txt; echo c > inner/c.txt" });
+  expect(files).toEqual([".gitmodules", "a.txt", "b.txt", "inner/.gitmodules", "inner/c.txt"]);
+});
+
+test.each([
+  ["made", "true"],
+  ["changed", `${refusedModules}; echo '# one' >> .gitmodules`],
+])("a .gitmodules that git refuses and the agent has %s is named, with what can be done", async (_, base) => {
+  const commands = `${refusedModules}; echo '# two' >> .gitmodules`;
+  await expect(exportWith(createUnsandboxed(), { base, commands })).rejects.toMatchObject({
+    code: "workspace_broken",
+    message: expect.stringMatching(/refuses a \.gitmodules .*gitmodulesUpdate: .*!touch x$/u) as string,
+    remedy: expect.stringContaining("message") as string,
+  });
 });
 
 const three = ["one", "two", "three"]

@@ -213,6 +213,15 @@ describe.skipIf(missing !== "")("what an overlay changed", () => {
     }
   }
 
+  test.each([
+    ["a name that leads into .git elsewhere", "mkdir .GIT && echo 1 > .GIT/x"],
+    ["a link in the place of .gitmodules", "ln -s a.txt .gitmodules"],
+  ])("leaves %s to what names it as left out", async (_, refused) => {
+    const laid = await inSession(overlay, (session) => stage(overlay, session, [refused, "echo b > b.txt"]));
+    expect(laid.byChanges).toBe("refused");
+    expect(laid.byAll).toMatch(/^tree /u);
+  });
+
   test("stages as the whole folder does, and as a plain clone", async () => {
     let listed = 0;
     let runs = 0;

@@ -1,4 +1,4 @@
-import { createReadStream, existsSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { mustGit } from "../git/git.ts";
@@ -48,7 +48,7 @@ export async function openCheckpointRepository(
     path,
     objects: join(path, "objects"),
     async take(pack, commits, known) {
-      await importPack(createReadStream(pack), commits, known, options);
+      await importPack(pack, commits, known, options);
       for (const [index, commit] of commits.entries())
         await mustGit(["update-ref", index === 0 ? ref : `${ref}-${index}`, commit], options);
     },

@@ -1,4 +1,3 @@
-import { createReadStream } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { SessionError } from "../../domain/errors/errors.ts";
@@ -92,7 +91,7 @@ async function importHeld(
   options: GitOptions,
 ): Promise<void> {
   try {
-    await importPack(createReadStream(file), commits, [baseSha], options);
+    await importPack(file, commits, [baseSha], options);
   } catch (error) {
     if (!(error instanceof SessionError) || error.code !== "workspace_broken") throw error;
   }

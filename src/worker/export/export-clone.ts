@@ -88,14 +88,18 @@ export async function exportClone(
     signal,
   });
   const options = { cwd: mirror.path, signal };
+  // What the target has got since is no change of the session's. On a branch that others replaced by another history, everything is one.
+  const isUnrelated = (await git(["merge-base", baseSha, headSha], options)).code === 1;
+  const range = `${baseSha}${isUnrelated ? ".." : "..."}${headSha}`;
   const diffWith = (...more: readonly string[]) =>
-    git(["diff", "--no-ext-diff", "--no-textconv", "--no-color", ...more, `${baseSha}...${headSha}`], {
+    git(["diff", "--no-ext-diff", "--no-textconv", "--no-color", ...more, range], {
       ...options,
       maximumOutput: patchLimit,
     });
-  // So that the patch can be applied. Without what is no text, perhaps all of it is short enough.
+  // So that the patch can be applied. Without what is no text, perhaps all of it is short enough; nor does git then fail at a file of some
+  // gigabytes.
   let diff = await diffWith("--binary");
-  if (diff.truncated) diff = await diffWith();
+  if (diff.truncated || diff.code !== 0) diff = await diffWith();
   const ahead = await mustGit(["rev-list", "--max-count=1", headSha, "--not", baseSha], options);
   return {
     headSha,

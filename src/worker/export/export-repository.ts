@@ -1,4 +1,3 @@
-import { createReadStream } from "node:fs";
 import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -55,7 +54,7 @@ export async function exportRepository(request: RepositoryExport): Promise<Expor
     const { head, committed, ...report } = await writePack(request, pack, before, known);
     if (head === null || head === before) return { headSha: before, commits: [], isMoved: false, ...report };
     const isNew = (await stat(pack)).size > 0;
-    if (isNew) await importPack(createReadStream(pack), [head], known, options);
+    if (isNew) await importPack(pack, [head], known, options);
     else await requireKnown(head, known, options);
     const signed = await signWork(request, head, known);
     const headSha = signed.get(head) ?? head;

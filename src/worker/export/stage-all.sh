@@ -93,7 +93,10 @@ stage_changes() {
   {
     lines < "$index-files" | LC_ALL=C comm -23 - "$index-ignored-lines"
     lines < "$index-inside"
-  } | LC_ALL=C sort -u | names | git update-index --add --remove --replace --ignore-skip-worktree-entries -z --stdin
+  } | LC_ALL=C sort -u | names |
+    git update-index --add --remove --replace --ignore-skip-worktree-entries -z --stdin 2> "$index-said" || return 1
+  # A name that leads into `.git` on some system it passes over, and succeeds.
+  ! LC_ALL=C grep -q '^Ignoring path ' "$index-said"
 }
 
 # Has git descend into the repositories in the working directory that were made there.

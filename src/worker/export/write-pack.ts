@@ -10,6 +10,7 @@ import { sparseVariables } from "../git/sparse-checkout.ts";
 import { limitBytes, TooLargeError } from "../sandboxed/byte-limit.ts";
 import { runInSandbox } from "../sandboxed/run-in-sandbox.ts";
 import { brokenWorkspace } from "../clones/import-pack.ts";
+import { coAuthorTrailer } from "./co-author.ts";
 import { mergeStateFunctions, unresolvedIn } from "./merge-state.ts";
 import type { RepositoryExport } from "./request.ts";
 import { stageAllFunction } from "./stage-all.ts";
@@ -66,8 +67,6 @@ export async function writePack(
   const { sandbox, mirror, folders, branch, start, identity, limits, limitMs = defaultLimitMs, signal } = request;
   const { isInterrupted = false, tellsLeftOut = false, ours = null, changes = null } = request;
   const { author, committer, message, coAuthor } = identity;
-  const trailer =
-    coAuthor === null ? "" : `\n\nCo-authored-by: ${coAuthor.name.replace(/[<>\n]/gu, "")} <${coAuthor.email}>`;
   const sandboxRequest = {
     command: "sh",
     arguments: [
@@ -82,7 +81,7 @@ export async function writePack(
     environment: {
       ...sandboxGitVariables(folders.home),
       ...authorVariables(author, committer),
-      OFFSTAGE_MESSAGE: `${message}${trailer}`,
+      OFFSTAGE_MESSAGE: `${message}${coAuthorTrailer(coAuthor)}`,
       OFFSTAGE_OBJECTS: join(mirror, "objects"),
       OFFSTAGE_LFS_FILTER: filterCommand(mirror),
       OFFSTAGE_BASE: start.baseSha,

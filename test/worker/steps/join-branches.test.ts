@@ -211,6 +211,30 @@ test("what collides with a rewritten branch is put on top of it by hand, and lef
   expect(world.git("show", `${branch}:work.txt`)).toBe("mine on theirs");
 });
 
+test.each([
+  ["with the whole repository's", true, ["work.txt", "more.txt"], "change more.txt"],
+  ["alone", false, ["README.md", "more.txt"], "Work"],
+])("work goes on, and is shown, on a branch whose history was written anew %s", async (_, isAll, shown, subject) => {
+  const attempt = await begin({ "their.txt": "theirs\n" });
+  const branch = attempt.session.branchName;
+  const who = ["-c", "user.name=Other", "-c", "user.email=other@example.com"];
+  const root = world.git(...who, "commit-tree", "main^{tree}", "-m", "Root");
+  const files = isAll ? `${branch}^{tree}` : world.git("hash-object", "-t", "tree", "-w", "/dev/null");
+  const parents = isAll ? ["-p", root] : [];
+  const tip = world.git(...who, "commit-tree", files, ...parents, "-m", "Anew");
+  if (isAll) world.git("update-ref", "refs/heads/main", root);
+  world.git("update-ref", `refs/heads/${branch}`, tip);
+  const { clones } = await prepareWorkspace(attempt, one);
+  const joined = await joinBranches(attempt, one, clones);
+  await work(joined.clones, "more.txt", "more\n");
+  const { works, pushed } = await publish(attempt, one, joined.clones);
+  expect(pushed).toHaveLength(1);
+  expect(world.git("log", "--format=%s", "-1", `${branch}^`)).toBe("Anew");
+  expect(world.git("log", "--format=%s", "-1", branch)).toBe(subject);
+  const patch = works[0]?.patch ?? "";
+  for (const file of shown) expect(patch).toContain(`b/${file}\n`);
+});
+
 test("a session that lost its claim pushes nothing", async () => {
   const attempt = await begin({ "their.txt": "theirs\n" });
   const { clones } = await prepareWorkspace(attempt, one);

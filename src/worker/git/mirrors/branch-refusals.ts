@@ -22,7 +22,11 @@ export function targetNotFound(
 ): SessionError {
   if (names.length === 0) {
     const target = wanted === null ? "" : ` and so no branch ${wanted}`;
-    return refusal(`The repository ${url} has no commit yet${target}.`, "Push a first commit, then retry.");
+    // It may have tags all the same.
+    return refusal(
+      `The repository ${url} has no branch with a commit yet${target}.`,
+      "Push a first commit to a branch, then retry.",
+    );
   }
   const listed = `${names.slice(0, namedLimit).join(", ")}${names.length > namedLimit ? ", …" : ""}`;
   if (wanted === null) {

@@ -239,7 +239,8 @@ async function joinSide(
 
 /**
  * Fetches others' commits, and records them as the remote's: before any of them is in the clone, so that they never
- * count as the session's work. The diff's base follows the part of the target branch that is in it.
+ * count as the session's work. The diff's base follows the part of the target branch that is in it, also if a repository's whole history
+ * was written anew.
  */
 async function withTheirs(
   { session, signal }: Attempt,
@@ -264,7 +265,10 @@ async function withTheirs(
     await fetchBranch(from, { ...tip, into: `${pin}/${tip.sha}` }, () => undefined, signal);
   const options = { cwd: mirror.path, signal };
   const base = target === null ? "" : (await git(["merge-base", branch, target], options)).stdout.trim();
-  const baseSha = base !== "" && (await isWithin(clone.baseSha, base, options)) ? base : clone.baseSha;
+  const isFollowed = async () =>
+    (await isWithin(clone.baseSha, base, options)) ||
+    (name !== targetBranch && (await git(["merge-base", clone.baseSha, branch], options)).code === 1);
+  const baseSha = base !== "" && (await isFollowed()) ? base : clone.baseSha;
   const theirs = [...new Set([...(clone.theirs ?? []), ...tips.map(({ sha }) => sha)])];
   const taken = { ...clone, baseSha, theirs };
   await completeClones(services, session.sessionId, withClone(clones, taken));

@@ -2,7 +2,7 @@ import type { RefusedRepository } from "../../../domain/errors/refused-repositor
 import type { RepositoryAddress } from "../../../domain/repositories/repository.ts";
 import { saveRepository } from "../../../store/queue/recorded-work.ts";
 import type { Attempt, AttemptServices } from "../../attempt/attempt.ts";
-import type { Collision } from "../../git/join.ts";
+import { isWithin, type Collision } from "../../git/join.ts";
 import { uploadContents } from "../../git/lfs/transfers.ts";
 import type { ClonedWork } from "../commit/export-work.ts";
 import { pushBranch, type BranchServices, type PushEnd } from "./push-branch.ts";
@@ -113,7 +113,7 @@ async function pushInto(attempt: Attempt, services: PushServices, work: ClonedWo
     case "collided":
       return { collided: { work, collision: end } };
     case "pushed":
-      return { pushed: await recordPush(attempt, services, work, { sha: end.sha, fork: target.fork }) };
+      return { pushed: await recordPush(attempt, services, work, { sha: end.sha, target }) };
     default:
       return {};
   }
@@ -134,17 +134,22 @@ async function pushWork(
 }
 
 async function recordPush(
-  { session, emit }: Attempt,
+  { session, emit, signal }: Attempt,
   { database }: PushServices,
   work: ClonedWork,
-  { sha, fork }: { readonly sha: string; readonly fork: RepositoryAddress | undefined },
+  { sha, target: { mirror, fork } }: { readonly sha: string; readonly target: PushDestination },
 ): Promise<PushedWork> {
   const { repository } = work.clone;
+  const { pushedSha } = work.recorded;
   await saveRepository(database, session, repository.position, { headSha: sha, pushedSha: sha });
-  if (work.recorded.pushedSha !== sha)
+  if (pushedSha !== sha)
     await emit({ type: "branch.pushed", data: { repositoryId: repository.id, branch: session.branchName, sha } });
   if (sha !== work.headSha) {
-    const text = `The branch ${session.branchName} of ${repository.name} had commits that this work is not on: it has them and the work now.`;
+    const options = { cwd: mirror.path, signal };
+    const isRewritten = pushedSha !== null && !(await isWithin(pushedSha, sha, options));
+    const text = isRewritten
+      ? `The branch ${session.branchName} of ${repository.name} was rewritten meanwhile, and lacks commits that this session had pushed: it has only the work since then on top. What was taken out did not come back, and is in the session's diff until its next turn.`
+      : `The branch ${session.branchName} of ${repository.name} had commits that this work is not on: it has them and the work now.`;
     await emit({ type: "notice", data: { level: "info", text } });
   }
   return { ...work, pushedSha: sha, fork };
