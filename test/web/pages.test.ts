@@ -1,3 +1,5 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { Browser, BrowserContext, Page, Request } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
@@ -274,12 +276,15 @@ test("a refused host is shown with a button that allows it for the repository", 
 test("a lost connection and a reload lose no line of the conversation and double none", async () => {
   const frail = await openFlakyProxy(offstage.url);
   try {
-    const session = await client.session.create({ prompt: "shell sleep 2, then shell echo 2, then shell echo 3" });
+    // It goes on when the page is cut off, however late that is.
+    const wait = "until [ -e go ]; do sleep 0.1; done";
+    const session = await client.session.create({ prompt: `shell ${wait}, then shell echo 2, then shell echo 3` });
     const page = await signedIn();
     await page.goto(`${frail.url}/sessions/${session.id}`);
-    await page.locator("summary", { hasText: "sleep 2" }).waitFor();
+    await page.locator("summary", { hasText: "until [ -e go ]" }).waitFor();
     frail.cut();
     await page.getByText("Connection lost: reconnecting").waitFor();
+    await writeFile(join(world.data, "sessions", session.id, "workspace/go"), "");
     await untilOver(client, session.id);
     expect(await page.getByText("Did as asked").count()).toBe(0);
     frail.repair();
