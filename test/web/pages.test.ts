@@ -429,8 +429,9 @@ test("a long request is folded, and its code can be copied", async () => {
   const { id } = await client.session.create({ prompt, queueRightAway: false });
   const page = await signedIn({ permissions: ["clipboard-read", "clipboard-write"] });
   await page.goto(`/sessions/${id}`);
-  await page.getByRole("button", { name: "Copy the code" }).click();
-  await page.getByText("Copied", { exact: true }).waitFor();
+  // It is said for two seconds.
+  const said = page.getByText("Copied", { exact: true });
+  await Promise.all([said.waitFor(), page.getByRole("button", { name: "Copy the code" }).click()]);
   expect(await page.evaluate("navigator.clipboard.readText()")).toBe("npm run all\n");
   const fold = page.getByRole("button", { name: "Show all of it" });
   expect(await fold.getAttribute("aria-expanded")).toBe("false");

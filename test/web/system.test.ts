@@ -98,7 +98,7 @@ test("what goes wrong stands on top without a reload, and goes when it is over",
   await page.getByText("2 problems").waitFor();
   expect(await problemsOf(page).allTextContents()).toEqual([
     expect.stringContaining("A worker is not seen any more, and did not stop in order: a-lost-node."),
-    expect.stringContaining("A session has waited in the queue for 20 minutes."),
+    expect.stringMatching(/A session has waited in the queue for 2\d minutes\./u),
   ]);
   await workerOf(page, "a-lost-node").getByText("Not seen").waitFor();
   await workerOf(page, "a-busy-node").getByText("1 of 1 places taken").waitFor();
@@ -238,9 +238,10 @@ test("a person is disabled, let in again, and removed, each by the keyboard and 
   // It can't be pressed before the list is there again.
   await grace.getByRole("button", { name: "Remove Grace Hopper", disabled: false }).press("Enter");
   await question.getByText("This can’t be undone").waitFor();
-  await question.getByRole("button", { name: "Remove" }).press("Enter");
+  // It is said for some seconds, however late the list comes.
+  const said = page.getByRole("status").getByText("Grace Hopper was removed.");
+  await Promise.all([said.waitFor(), question.getByRole("button", { name: "Remove" }).press("Enter")]);
   await grace.waitFor({ state: "detached" });
-  await page.getByRole("status").getByText("Grace Hopper was removed.").waitFor();
   expect(await statusOf()).toBe(401);
   expect(await page.getByText("deleted user").count()).toBe(0);
   await page.reload();
