@@ -1,7 +1,8 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomInt } from "node:crypto";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
+import { createServer, type AddressInfo, type Server } from "node:net";
 import { join } from "node:path";
 import { createClient, type Client } from "../src/client.ts";
 import { callApi } from "./call.ts";
@@ -60,11 +61,27 @@ export async function startFleet(
   };
 }
 
-/** Held all at once, so that they are different ones. */
+/** Held all at once, so that they are different ones; none that the kernel gives to others before they are used. */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
-  await Promise.all(servers.map((server) => once(server, "listening")));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  const held: Server[] = [];
+  while (held.length < count) {
+    const server = createServer().listen(randomInt(10_000, firstGivenPort()), "127.0.0.1");
+    // Another process may have it.
+    await once(server, "listening").then(
+      () => held.push(server),
+      () => undefined,
+    );
+  }
+  const ports = held.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(held.map((server) => new Promise((resolve) => server.close(resolve))));
   return ports;
+}
+
+/** From here on the kernel gives ports to whoever connects, or listens on any. */
+function firstGivenPort(): number {
+  try {
+    return Number.parseInt(readFileSync("/proc/sys/net/ipv4/ip_local_port_range", "utf8"), 10);
+  } catch {
+    return 32_768;
+  }
 }

@@ -1,9 +1,9 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { runTurn, startHarness } from "../../src/agents/acp/acp.ts";
 import type { TurnRequest } from "../../src/agents/harness.ts";
 import { createProviders } from "../../src/agents/providers.ts";
@@ -66,6 +66,17 @@ async function turn(script: Script, overrides: Partial<TurnRequest> = {}) {
   return { result: runTurn(request), events };
 }
 
+/** What a gateway reports of a harness that asks no model. */
+const silence = {
+  lastActivity: 0,
+  lastAnswer: 0,
+  answered: 0,
+  lastError: null,
+  lastErrorPasses: false,
+  retryAfterMs: null,
+  unanswered: 0,
+};
+
 const sleepers = (mark: string): string[] => commandLines().filter((line) => line.includes(`sleep ${mark}`));
 
 describe("a turn", () => {
@@ -97,8 +108,26 @@ describe("a turn", () => {
   });
 
   it("is not stalled while a command runs", async () => {
-    const { result } = await turn([{ shell: "sleep 11" }, { say: "Slept." }], { stallMs: 10_000 });
-    expect(await result).toMatchObject({ finalMessage: "Slept." });
+    const [begun, go] = [join(folder, "begun"), join(folder, "go")];
+    let looks = 0;
+    const traffic = () => {
+      looks += 1;
+      return Promise.resolve(silence);
+    };
+    const shell = `: > ${begun}; until [ -e ${go} ]; do sleep 0.1; done`;
+    const { result } = await turn([{ shell }, { say: "Slept." }], { traffic });
+    await waitFor(() => existsSync(begun), "the command runs");
+    // Nothing else was heard for longer than a harness may be silent.
+    const { now } = performance;
+    vi.spyOn(performance, "now").mockImplementation(() => now.call(performance) + 120_000);
+    try {
+      const before = looks;
+      await waitFor(() => looks > before + 1, "it was looked whether the harness has stalled");
+      writeFileSync(go, "");
+      expect(await result).toMatchObject({ finalMessage: "Slept." });
+    } finally {
+      vi.restoreAllMocks();
+    }
   });
 
   it("whose program is not there ends as crashed, not as a hang", async () => {
@@ -240,16 +269,7 @@ it("ends a turn whose model answers nothing but errors, however busily it is ask
 });
 
 it("ends a turn whose model has a request and says nothing, for a while", async () => {
-  const traffic = () =>
-    Promise.resolve({
-      lastActivity: 0,
-      lastAnswer: 0,
-      answered: 0,
-      lastError: null,
-      lastErrorPasses: false,
-      retryAfterMs: null,
-      unanswered: 1,
-    });
+  const traffic = () => Promise.resolve({ ...silence, unanswered: 1 });
   const { result } = await turn([{ hang: true }], { stallMs: 1_000, traffic });
   await expect(result).rejects.toMatchObject({ code: "model_error", passing: true });
 });

@@ -8,16 +8,22 @@ import { createEmptyDatabase, createTestDatabase, type TestDatabase } from "../d
 import { startServerProcess, type ServerProcess } from "../server-process.ts";
 import { waitFor } from "../wait-for.ts";
 import { adminKey, createWorld, untilOver, type World } from "../world.ts";
-import { script } from "./script.ts";
+import { waitingScript } from "./script.ts";
 
 const main = join(import.meta.dirname, "../../src/main.ts");
 let world: World;
 let folder: string;
 let target: TestDatabase;
 const servers: ServerProcess[] = [];
+/** Whether the server of a session at work was killed. */
+let isKilled: boolean;
 
 beforeEach(async () => {
-  world = await createWorld(script, { embedded: true });
+  isKilled = false;
+  world = await createWorld(
+    waitingScript(() => isKilled),
+    { embedded: true },
+  );
   target = await createEmptyDatabase();
   folder = await mkdtemp(join(tmpdir(), "offstage-backup-"));
   await chmod(folder, 0o755);
@@ -51,10 +57,10 @@ function command(argv: readonly string[], variables: Record<string, string> = {}
   return { ended, kill: () => child.kill("SIGKILL") };
 }
 
-/** A session that is at work for some seconds, and its repository. */
+/** A session that is at work until its server is killed, and its repository. */
 async function sessionAtWork(server: ServerProcess, name: string): Promise<string> {
   const { url } = await world.forge.createRepository("acme", name, { "README.md": "# Before\n" });
-  const prompt = "write one.txt: first, then shell sleep 8, then write two.txt: second";
+  const prompt = "write one.txt: first, then shell sleep 600, then write two.txt: second";
   const { id } = await server.client.session.create({ prompt, repositories: [url] });
   for await (const event of server.client.streamEvents(id)) if (event.type === "agent.tool") break;
   return id;
@@ -78,6 +84,7 @@ test("a backup taken while a session runs is restored elsewhere, where the sessi
   expect(code).toBe(0);
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   await server.kill("SIGKILL");
+  isKilled = true;
 
   const elsewhere = { OFFSTAGE_DATA: join(folder, "data"), DATABASE_URL: target.url };
   expect((await command(["restore", file], elsewhere).ended).code).toBe(0);
@@ -114,6 +121,7 @@ test("the embedded database moves to PostgreSQL once its server is stopped, sess
   expect(refused).toMatchObject({ code: 1, said: expect.stringContaining("stop that one") as string });
   // Killed, it leaves its database running: that one is taken over, not mistaken for a server.
   await server.kill("SIGKILL");
+  isKilled = true;
   const moved = await command(["move", target.url]).ended;
   expect(moved.said).toContain("DATABASE_URL");
   expect(moved.said).toContain(`OFFSTAGE_MASTER_KEY to the lines of ${join(world.data, "master.key")}`);

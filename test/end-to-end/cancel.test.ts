@@ -67,17 +67,17 @@ test.each(steps)(
   },
 );
 
-/** A session, cancelled while its agent works, whose diff takes about five seconds to save, as that of a large repository. */
-async function cancelWithSlowDiff(name: string): Promise<string> {
+/** A session, cancelled while its agent works, whose diff is not saved before it is let go, as that of a large repository. */
+async function cancelWithSlowDiff(name: string): Promise<{ readonly id: string; letGo(): Promise<void> }> {
   const { url } = await world.forge.createRepository("acme", name, { "README.md": "# Before\n" });
-  const filter = `[ -n "$GIT_INDEX_FILE" ] || sleep 5; cat`;
+  const filter = `[ -n "$GIT_INDEX_FILE" ] || until [ -e .git/go ]; do sleep 0.1; done; cat`;
   const prepared = `git config filter.slow.clean '${filter}'; echo 'a.txt filter=slow' > .gitattributes`;
   const prompt = `write a.txt: hello, then shell ${prepared}, then shell sleep ${mark}`;
   const { id } = await client.session.create({ prompt, repositories: [url] });
   await waitFor(() => processes().some((line) => line.startsWith(`sleep ${mark}`)), "the agent works");
   await client.session.cancel(id);
   expect((await untilOver(client, id)).status).toBe("cancelled");
-  return id;
+  return { id, letGo: () => writeFile(join(world.data, "sessions", id, "workspace", name, ".git/go"), "") };
 }
 
 const patchOf = async (id: string): Promise<string> =>
@@ -101,15 +101,17 @@ test("a patch that is longer than what is kept is cut, which the API says, and t
 });
 
 test("a cancelled session keeps its diff, however long saving it takes, and is cancelled before that", async () => {
-  const id = await cancelWithSlowDiff("cancel-slow-diff");
+  const { id, letGo } = await cancelWithSlowDiff("cancel-slow-diff");
   expect(await patchOf(id)).not.toContain("+hello");
+  await letGo();
   await waitFor(async () => (await patchOf(id)).includes("+hello"), "the diff is saved");
   await waitFor(() => processes().length === 0, "everything that worked on it is gone");
 });
 
 test("a follow-up that arrives while a cancelled session's diff is saved goes on from its work", async () => {
-  const id = await cancelWithSlowDiff("cancel-slow-diff-follow-up");
+  const { id, letGo } = await cancelWithSlowDiff("cancel-slow-diff-follow-up");
   await client.session.message(id, { message: "write b.txt: b" });
+  await letGo();
   expect((await untilOver(client, id)).status).toBe("completed");
   const patch = await patchOf(id);
   for (const line of ["+hello", "+b"]) expect(patch).toContain(line);

@@ -357,7 +357,7 @@ test("npm start hands SIGTERM on to the server, so that none is left behind", as
     let out = "";
     npm.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
     const address = (): string | undefined => /answers at (http:\/\/\S+)/u.exec(out)?.[1];
-    await waitFor(() => address(), "it answers", 60_000);
+    await waitFor(() => address(), "it answers");
     npm.kill("SIGTERM");
     const isGone = (): Promise<boolean> =>
       fetch(`${address() ?? ""}/healthz`).then(

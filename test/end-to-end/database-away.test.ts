@@ -8,7 +8,7 @@ import { startFleet, type Fleet } from "../fleet.ts";
 import type { ServerProcess } from "../server-process.ts";
 import { waitFor } from "../wait-for.ts";
 import { createWorld, noticesOf, untilOver, type World } from "../world.ts";
-import { script } from "./script.ts";
+import { obey } from "./script.ts";
 
 /** The database is away for longer than the lease, from the moment at which an agent has said its last word. */
 let world: World;
@@ -18,9 +18,13 @@ let store: pg.Client;
 let links: Map<string, DatabaseLink>;
 let workers: ServerProcess[];
 let round = 0;
+/** No answer without a call of a tool, which is an agent's last word, ends before. */
+let letEnd: PromiseWithResolvers<void>;
 
 beforeAll(async () => {
-  world = await createWorld(script);
+  world = await createWorld((message) =>
+    obey(message).map((action) => ("say" in action ? [action, { endsAfter: letEnd.promise }] : action)),
+  );
   fleet = await startFleet(world, { apis: 1 });
   store = new pg.Client({ connectionString: world.variables["DATABASE_URL"] });
   await store.connect();
@@ -30,6 +34,7 @@ beforeEach(() => {
   links = new Map();
   workers = [];
   round += 1;
+  letEnd = Promise.withResolvers();
 });
 
 afterEach(async () => {
@@ -98,12 +103,14 @@ async function endWithoutDatabase(
 ): Promise<string> {
   const { url } = await world.forge.createRepository("acme", name, { "README.md": "# Before\n" });
   const { id } = await fleet.api(0).session.create({ prompt: `write ${name}.txt: alpha`, repositories: [url] });
+  if (moment === "asked") letEnd.resolve();
   const isNow =
     moment === "said"
       ? async () => (await look(id)).hasSaid
       : async () => (await nextTurn(), requestsFor(name) === askedOnce);
   while (!(await isNow()));
   await takeAway();
+  letEnd.resolve();
   expect(await look(id), "the turn was recorded before the database was away").toMatchObject({ messages: "running" });
   const folders = [...links.keys()].map((worker) => join(world.data, worker, "sessions", id));
   await waitFor(() => folders.some((folder) => existsSync(join(folder, "answered.json"))), "the turn has ended");

@@ -41,7 +41,7 @@ const eventsOf = async (id: string): Promise<readonly SessionEvent[]> =>
   (await client.session.events(id, { limit: 1_000 })).events;
 const settings = (body: unknown) => callApi(offstage.url, "/organization/update", body);
 const untilStatus = (id: string, status: string) =>
-  waitFor(async () => (await client.session.get(id)).status === status, `session ${id} is ${status}`, 60_000);
+  waitFor(async () => (await client.session.get(id)).status === status, `session ${id} is ${status}`);
 
 describe("a budget", () => {
   test("that is used up lets the session wait in the middle of its work, and a raise lets it go on to its end", async () => {

@@ -176,7 +176,6 @@ test("a store that is down when another worker takes over costs no work: the ses
   await waitFor(
     async () => (await eventsText(id)).includes("The work so far could not be fetched"),
     "the session is handed back",
-    120_000,
   );
   s3.repair();
   await expectWholeWork(id, name);

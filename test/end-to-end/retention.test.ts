@@ -191,6 +191,6 @@ test("an erased organization leaves nothing on a worker's disk, whatever ran", a
   const { pool } = offstage.database;
   const isGone = async (): Promise<boolean> => (await pool.query("select from organization")).rowCount === 0;
   await waitFor(isGone, "the organization is gone");
-  await waitFor(() => onDisk().length === 0, "nothing is on the disk", 30_000);
+  await waitFor(() => onDisk().length === 0, "nothing is on the disk");
   expect(await rowsOf(ended.id)).toEqual({});
 });

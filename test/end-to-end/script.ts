@@ -37,6 +37,12 @@ function actionOf(order: string): Action {
   }
 }
 
+/** The same, but that commands take no time any more once `isLetGo`: what waits in one until then is asked anew after its worker died. */
+export const waitingScript =
+  (isLetGo: () => boolean): Script =>
+  (message) =>
+    obey(message).map((action) => ("shell" in action && isLetGo() ? { shell: "true" } : action));
+
 /** A shell's commands as one line, as an order has them; `(` and `)` that stand alone in a line keep their meaning. */
 export function inOneLine(commands: string): string {
   return commands.replaceAll("\n", "; ").replaceAll("; (; ", "; (").replaceAll("; ); ", "); ");

@@ -7,12 +7,13 @@ import { startFleet, type Fleet } from "../fleet.ts";
 import type { ServerProcess } from "../server-process.ts";
 import { waitFor } from "../wait-for.ts";
 import { createWorld, untilOver, type World } from "../world.ts";
-import { script } from "./script.ts";
+import { waitingScript } from "./script.ts";
 
 /** How long the session of a killed worker has no worker, with the default lease. */
 let world: World;
 let fleet: Fleet;
 let store: pg.Client;
+let isKilled = false;
 
 /** What the documentation promises, in milliseconds. */
 const leaseMs = 12_000;
@@ -20,7 +21,7 @@ const takeoverMs = 15_000;
 const hourMs = 3_600_000;
 
 beforeAll(async () => {
-  world = await createWorld(script);
+  world = await createWorld(waitingScript(() => isKilled));
   fleet = await startFleet(world, { apis: 1, variables: { OFFSTAGE_LEASE_SECONDS: "" } });
   store = new pg.Client({ connectionString: world.variables["DATABASE_URL"] });
   await store.connect();
@@ -73,7 +74,7 @@ async function look(id: string): Promise<Held | null> {
 test("another worker has it within 15 seconds of the kill, and not while it is renewed, whatever the workers' clocks show", async () => {
   const { url } = await world.forge.createRepository("acme", "taken-over", { "README.md": "# Before\n" });
   const holder = await startWorker("ahead", hourMs);
-  const prompt = "write a.txt: alpha, then shell sleep 8, then write b.txt: beta";
+  const prompt = "write a.txt: alpha, then shell sleep 600, then write b.txt: beta";
   const { id } = await fleet.api(0).session.create({ prompt, repositories: [url] });
   await waitFor(() => look(id), "it is claimed");
   await startWorker("behind", -hourMs);
@@ -84,6 +85,7 @@ test("another worker has it within 15 seconds of the kill, and not while it is r
   expect(renewed.attempt).toBe(1);
 
   await holder.kill("SIGKILL");
+  isKilled = true;
   const killed = await look(id);
   if (killed === null) throw new Error("it was over before the kill");
   expect(killed.attempt).toBe(1);

@@ -138,15 +138,11 @@ async function tryTemplate(automation: AutomationTemplate["automation"], sample:
   );
   const before = await look();
   await happen(sample, made, dueAt);
-  const id = await waitFor(
-    async () => {
-      const [run] = (await client.automation.runs(made.id)).runs;
-      expect(run?.error ?? null).toBeNull();
-      return run?.sessionId ?? undefined;
-    },
-    `${automation.macro} has a run`,
-    60_000,
-  );
+  const id = await waitFor(async () => {
+    const [run] = (await client.automation.runs(made.id)).runs;
+    expect(run?.error ?? null).toBeNull();
+    return run?.sessionId ?? undefined;
+  }, `${automation.macro} has a run`);
   const done = await untilOver(client, id);
   expect([automation.macro, done.status, done.failure]).toEqual([automation.macro, "completed", null]);
   const asked = world.model.requests.at(-1)?.conversation.everything ?? "";

@@ -121,7 +121,8 @@ describe.each(adapters)("%s, behind", (_, create) => {
     // Without the record of the request, a second one is what a list like this leads to.
     const other = await setting(create);
     const otherSha = await other.push("b.txt").finally(() => server.lag(0));
-    server.lag(1_500);
+    // Longer than any machine takes until it asks again.
+    server.lag(600_000);
     await other.open({ sha: otherSha });
     server.endPullRequest("acme", `lagging-${count}`, 1, "merged");
     expect(await other.open({ sha: otherSha })).toMatchObject({ number: 2 });

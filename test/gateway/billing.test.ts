@@ -202,7 +202,7 @@ const held = async (): Promise<number> =>
 
 /** Waits until all is settled; then at least 95 % of the bill is counted. */
 async function expectCounted(...all: Opened[]): Promise<void> {
-  await waitFor(async () => (await held()) === 0, "every request is settled", 30_000);
+  await waitFor(async () => (await held()) === 0, "every request is settled");
   let spent = 0;
   for (const opened of all) spent += await spentBy(opened);
   expect(bill).toBeGreaterThan(0);

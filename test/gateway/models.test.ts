@@ -333,12 +333,16 @@ describe("a model", () => {
   });
 
   it("is asked for no more at once than the worker can hold", async () => {
-    answers = [(response) => void setTimeout(() => response.end("{}"), 3_000)];
+    const enough = Promise.withResolvers<void>();
+    answers = [(response) => void enough.promise.then(() => response.end("{}"))];
     const gateway = await open();
     const large = JSON.stringify({ model: "m", messages: [{ role: "user", content: "a".repeat(30 * 1024 * 1024) }] });
-    const got = await Promise.all(Array.from({ length: 6 }, () => ask(gateway, large)));
-    const statuses = got.map(({ status }) => status);
-    expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(2);
+    const statuses: number[] = [];
+    const got = Array.from({ length: 6 }, async () => void statuses.push((await ask(gateway, large)).status));
+    // None is answered before, so that all that are taken are held at once.
+    await waitFor(() => statuses.filter((status) => status === 429).length >= 2, "two are refused");
+    enough.resolve();
+    await Promise.all(got);
     expect(statuses).toContain(200);
     expect(await ask(gateway, large)).toMatchObject({ status: 200 });
   });

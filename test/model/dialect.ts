@@ -100,9 +100,14 @@ export function sendEvents(response: ServerResponse, events: Iterable<ServerSent
   response.end();
 }
 
-/** Sends the events, and leaves the answer open. */
+/** Sends the first events, and leaves the answer open. */
 export function beginEvents(response: ServerResponse, events: Iterable<ServerSentEvent>): void {
   response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
+  writeEvents(response, events);
+}
+
+/** Sends more events of an answer that has begun. */
+export function writeEvents(response: ServerResponse, events: Iterable<ServerSentEvent>): void {
   for (const { event, data } of events) {
     if (event !== undefined) response.write(`event: ${event}\n`);
     response.write(`data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`);

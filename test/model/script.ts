@@ -19,6 +19,8 @@ export type Action =
   | { readonly failMidway: { readonly status: number; readonly message: string } }
   /** Cuts the connection when half of the answer was sent. */
   | { readonly cut: true }
+  /** Ends the answer, of which half was sent, not before that. */
+  | { readonly endsAfter: Promise<unknown> }
   /** Takes the request and never answers. */
   | { readonly hang: true };
 

@@ -6,7 +6,7 @@ import { text as readText } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
 import { anthropic } from "./anthropic.ts";
 import { chatCompletions } from "./chat-completions.ts";
-import { beginEvents, sendEvents, type Dialect, type Json, type Reply } from "./dialect.ts";
+import { beginEvents, sendEvents, writeEvents, type Dialect, type Json, type Reply } from "./dialect.ts";
 import { gemini } from "./gemini.ts";
 import { responses } from "./responses.ts";
 import { answerOf, type Action, type Conversation, type Script, type ToolAction } from "./script.ts";
@@ -103,6 +103,16 @@ async function serve(request: IncomingMessage, response: ServerResponse, serving
       const { event, data } = dialect.errorEvent(broken.failMidway.status, broken.failMidway.message);
       response.end(`${event === undefined ? "" : `event: ${event}\n`}data: ${JSON.stringify(data)}\n\n`);
     }
+    return;
+  }
+  const held = actions.find((action) => "endsAfter" in action);
+  if (stream && held !== undefined) {
+    const pieces = [...dialect.pieces(reply)];
+    const half = Math.ceil(pieces.length / 2);
+    beginEvents(response, pieces.slice(0, half));
+    await held.endsAfter;
+    writeEvents(response, pieces.slice(half));
+    response.end();
     return;
   }
   if (stream) sendEvents(response, dialect.pieces(reply));

@@ -1,10 +1,10 @@
 import { randomInt } from "node:crypto";
-import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { connect, createServer, type AddressInfo } from "node:net";
+import { connect } from "node:net";
 import type { Client } from "../../src/client.ts";
 import { callApi } from "../call.ts";
+import { freePorts } from "../fleet.ts";
 import { DidNotRunError } from "../sandboxes/did-run.ts";
 import { uniqueMark } from "../sandboxes/sandbox-folders.ts";
 import { startServerProcess, type ServerProcess } from "../server-process.ts";
@@ -157,10 +157,7 @@ async function settleNeighbour(
 
 /** Connects to one port of loopback again and again, to see whether it was opened. */
 async function startVisitor(): Promise<{ readonly port: number; stop(): void }> {
-  const free = createServer().listen(0, "127.0.0.1");
-  await once(free, "listening");
-  const { port } = free.address() as AddressInfo;
-  await new Promise<void>((resolve) => free.close(() => resolve()));
+  const [port = 0] = await freePorts(1);
   const timer = setInterval(() => {
     const visit = connect(port, "127.0.0.1");
     visit.on("error", () => undefined);

@@ -1,3 +1,5 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { Browser, BrowserContext, Page, Request } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
@@ -274,12 +276,15 @@ test("a refused host is shown with a button that allows it for the repository", 
 test("a lost connection and a reload lose no line of the conversation and double none", async () => {
   const frail = await openFlakyProxy(offstage.url);
   try {
-    const session = await client.session.create({ prompt: "shell sleep 2, then shell echo 2, then shell echo 3" });
+    // It goes on when the page is cut off, however late that is.
+    const wait = "until [ -e go ]; do sleep 0.1; done";
+    const session = await client.session.create({ prompt: `shell ${wait}, then shell echo 2, then shell echo 3` });
     const page = await signedIn();
     await page.goto(`${frail.url}/sessions/${session.id}`);
-    await page.locator("summary", { hasText: "sleep 2" }).waitFor();
+    await page.locator("summary", { hasText: "until [ -e go ]" }).waitFor();
     frail.cut();
     await page.getByText("Connection lost: reconnecting").waitFor();
+    await writeFile(join(world.data, "sessions", session.id, "workspace/go"), "");
     await untilOver(client, session.id);
     expect(await page.getByText("Did as asked").count()).toBe(0);
     frail.repair();
@@ -424,8 +429,9 @@ test("a long request is folded, and its code can be copied", async () => {
   const { id } = await client.session.create({ prompt, queueRightAway: false });
   const page = await signedIn({ permissions: ["clipboard-read", "clipboard-write"] });
   await page.goto(`/sessions/${id}`);
-  await page.getByRole("button", { name: "Copy the code" }).click();
-  await page.getByText("Copied", { exact: true }).waitFor();
+  // It is said for two seconds.
+  const said = page.getByText("Copied", { exact: true });
+  await Promise.all([said.waitFor(), page.getByRole("button", { name: "Copy the code" }).click()]);
   expect(await page.evaluate("navigator.clipboard.readText()")).toBe("npm run all\n");
   const fold = page.getByRole("button", { name: "Show all of it" });
   expect(await fold.getAttribute("aria-expanded")).toBe("false");

@@ -64,6 +64,13 @@ test("the page of the system has the server's worker, database and disk, and say
   await isFitting(page);
 });
 
+/** Has a worker count as there however long the test takes. */
+async function reportThere(node: Parameters<typeof reportWorker>[1]): Promise<void> {
+  await reportWorker(site.offstage.database, node);
+  const later = "now() + interval '1 day'";
+  await pool().query(`update worker_node set seen_at = ${later}, machine_at = ${later} where id = $1`, [node.id]);
+}
+
 test("what goes wrong stands on top without a reload, and goes when it is over", async () => {
   const { database } = site.offstage;
   const page = await opened("/system");
@@ -80,7 +87,7 @@ test("what goes wrong stands on top without a reload, and goes when it is over",
     },
   ];
   const node = { agents, defaultAgent: "a:m", concurrency: 1 };
-  for (const id of ["a-busy-node", "a-lost-node"]) await reportWorker(database, { id, ...node });
+  for (const id of ["a-busy-node", "a-lost-node"]) await reportThere({ id, ...node });
   await workerOf(page, "a-busy-node").getByText("It does not tell its version and its disk.").waitFor();
   await pool().query("update worker_node set seen_at = now() - interval '10 minutes' where id = 'a-lost-node'");
   // The one place of the organization is taken, so that the other session waits.
@@ -98,7 +105,7 @@ test("what goes wrong stands on top without a reload, and goes when it is over",
   await page.getByText("2 problems").waitFor();
   expect(await problemsOf(page).allTextContents()).toEqual([
     expect.stringContaining("A worker is not seen any more, and did not stop in order: a-lost-node."),
-    expect.stringContaining("A session has waited in the queue for 20 minutes."),
+    expect.stringMatching(/A session has waited in the queue for 2\d minutes\./u),
   ]);
   await workerOf(page, "a-lost-node").getByText("Not seen").waitFor();
   await workerOf(page, "a-busy-node").getByText("1 of 1 places taken").waitFor();
@@ -112,15 +119,14 @@ test("what goes wrong stands on top without a reload, and goes when it is over",
 });
 
 test("a worker of another version is marked, and one whose disk is full or nearly so", async () => {
-  const { database } = site.offstage;
   const page = await opened("/system");
   await page.getByText("Nothing is wrong.").waitFor();
   const disk = { freeBytes: 1, totalBytes: 2e12, neededBytes: 1e9 };
   const machine = { version: "0.0.9", nodeVersion: "22.18.0", startedAt: new Date().toISOString(), disk, mirrors: 1 };
   const node = { agents: [], defaultAgent: null, concurrency: 1 };
-  await reportWorker(database, { id: "a-full-node", ...node, machine });
+  await reportThere({ id: "a-full-node", ...node, machine });
   const filling = { ...machine, disk: { ...disk, freeBytes: 2e9 } };
-  await reportWorker(database, { id: "a-filling-node", ...node, machine: filling });
+  await reportThere({ id: "a-filling-node", ...node, machine: filling });
   await page.getByText("3 problems").waitFor();
   expect(await problemsOf(page).allTextContents()).toEqual([
     expect.stringContaining("The disk of the worker a-full-node is full"),
@@ -238,9 +244,10 @@ test("a person is disabled, let in again, and removed, each by the keyboard and 
   // It can't be pressed before the list is there again.
   await grace.getByRole("button", { name: "Remove Grace Hopper", disabled: false }).press("Enter");
   await question.getByText("This can’t be undone").waitFor();
-  await question.getByRole("button", { name: "Remove" }).press("Enter");
+  // It is said for some seconds, however late the list comes.
+  const said = page.getByRole("status").getByText("Grace Hopper was removed.");
+  await Promise.all([said.waitFor(), question.getByRole("button", { name: "Remove" }).press("Enter")]);
   await grace.waitFor({ state: "detached" });
-  await page.getByRole("status").getByText("Grace Hopper was removed.").waitFor();
   expect(await statusOf()).toBe(401);
   expect(await page.getByText("deleted user").count()).toBe(0);
   await page.reload();

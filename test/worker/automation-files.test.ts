@@ -560,7 +560,6 @@ test("a repository that is slow delays no other", async () => {
     await waitFor(
       async () => (await api.get(`/automation/${macro}`)).status === 200,
       "the other repository's files are read",
-      20_000,
     );
   } finally {
     await service.stop();
