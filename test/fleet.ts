@@ -65,7 +65,7 @@ export async function startFleet(
 export async function freePorts(count: number): Promise<number[]> {
   const held: Server[] = [];
   while (held.length < count) {
-    const server = createServer().listen(randomInt(10_000, firstGivenPort()), "127.0.0.1");
+    const server = createServer().listen(portToTry(), "127.0.0.1");
     // Another process may have it.
     await once(server, "listening").then(
       () => held.push(server),
@@ -77,7 +77,13 @@ export async function freePorts(count: number): Promise<number[]> {
   return ports;
 }
 
-/** From here on the kernel gives ports to whoever connects, or listens on any. */
+/** A random port below those that the kernel gives to whoever connects, or listens on any; 0, that is any, if there are few. */
+function portToTry(): number {
+  const lowest = 10_000;
+  const given = firstGivenPort();
+  return given >= lowest + 1_000 ? randomInt(lowest, given) : 0;
+}
+
 function firstGivenPort(): number {
   try {
     return Number.parseInt(readFileSync("/proc/sys/net/ipv4/ip_local_port_range", "utf8"), 10);
