@@ -29,12 +29,12 @@ beforeEach(async () => {
     "old.bin": `version https://git-lfs.github.com/spec/v1\noid sha256:${oid}\nsize ${content.length}\n`,
   });
   const credentials = () => Promise.resolve({ username: "token", password: forge.token });
-  const fetchLimits = { bytes: 2 ** 30, memoryBytes: 2 ** 32, ms: 3_000 };
-  mirror = { path: join(folder, "mirror.git"), url, local: false, named: true, credentials, fetchLimits };
+  mirror = { path: join(folder, "mirror.git"), url, local: false, named: true, credentials };
   await ensureMirror(mirror, signal);
   sha = (await lookUpHeads(mirror, { targetBranch: null, branch: "work" }, signal)).targetSha;
   await fetchBranch(mirror, { branch: "main", sha, into: "refs/offstage/test/target" }, () => undefined, signal);
   await forge.failNext({ kind: "hang", at: "lfs" });
+  mirror = { ...mirror, fetchLimits: { bytes: 2 ** 30, memoryBytes: 2 ** 32, ms: 3_000 } };
 });
 
 afterEach(async () => {
