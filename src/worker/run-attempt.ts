@@ -1,6 +1,5 @@
-import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { messageOf, SessionError, type FailureCode } from "../domain/errors/errors.ts";
+import { SessionError, type FailureCode } from "../domain/errors/errors.ts";
 import { holdsFailure } from "../domain/errors/refused-repositories.ts";
 import type { AttemptOutcome } from "../metrics/metrics.ts";
 import { finishSession, parkSession, releaseClaim, type ClaimedSession } from "../store/queue/claims.ts";
@@ -9,9 +8,7 @@ import { failSession } from "../store/queue/retry.ts";
 import { attemptLogger, beginAttempt, type Attempt, type AttemptServices } from "./attempt/attempt.ts";
 import { failureOf } from "./attempt/failure.ts";
 import { knownEnd } from "./attempt/known-end.ts";
-import { foldersOf } from "./attempt/session-repositories.ts";
-import { damageIn, damageOf, quotesDamage, type DamagedMirrorError } from "./git/damage.ts";
-import { markDamaged } from "./git/mirrors/mend.ts";
+import { markDamagedMirrors } from "./attempt/damaged-mirrors.ts";
 import { closeFolders } from "./attempt/close-folders.ts";
 import { untilStored } from "./attempt/until-stored.ts";
 import { createSafePoints } from "./attempt/safe-points.ts";
@@ -166,37 +163,6 @@ async function saveDiff(attempt: Attempt, services: AttemptServices, draining: A
   }
 }
 
-/** Has the mirrors of a session mended before they are used again, and one that git's words name: that of a submodule. */
-async function markMirrors({ session, logger }: Attempt, services: AttemptServices, error: unknown): Promise<void> {
-  const own = foldersOf(session, services).readOnly;
-  const named = [...messageOf(error).matchAll(/\b[0-9a-f]{32}\.git\b/gu)];
-  const mirrors = new Set([...own, ...named.map(([name]) => join(services.mirrors.directory, name))]);
-  logger.warn({ err: error, mirrors: [...mirrors] }, "a mirror is damaged, and is mended");
-  for (const path of mirrors) await markDamaged(path);
-}
-
-/**
- * Has the mirrors of a session mended that are damaged, if its error quotes words about damage in a clone that borrows from them.
- * @returns the damage; null if the mirrors can be read, or the error is of something else
- */
-async function markBorrowed(
-  { session, logger }: Attempt,
-  services: AttemptServices,
-  error: unknown,
-): Promise<DamagedMirrorError | null> {
-  const said = messageOf(error);
-  if (!quotesDamage(said)) return null;
-  let damage: DamagedMirrorError | null = null;
-  for (const path of foldersOf(session, services).readOnly) {
-    const found = await damageIn(path, said);
-    if (found === null) continue;
-    damage = found;
-    logger.warn({ err: error, mirrors: [path] }, "a mirror is damaged, and is mended");
-    await markDamaged(path);
-  }
-  return damage;
-}
-
 /** Ends a failed attempt: the session is tried again if the failure passes by itself. */
 async function failAttempt(
   attempt: Attempt,
@@ -204,9 +170,7 @@ async function failAttempt(
   thrown: unknown,
   draining: AbortSignal,
 ): Promise<Outcome> {
-  let error = thrown;
-  if (damageOf(thrown) !== null) await markMirrors(attempt, services, thrown);
-  else error = (await markBorrowed(attempt, services, thrown)) ?? thrown;
+  const error = await markDamagedMirrors(attempt, services, thrown);
   const failure = await failureOf(error, attempt, services);
   // Without its secrets the diff can't be masked. After token_in_work the diff is stored already, with the finding masked.
   if (failure.code !== "secret_unavailable" && !holdsFailure(error, "token_in_work"))
