@@ -115,8 +115,9 @@ describe("a turn", () => {
       return Promise.resolve(silence);
     };
     const shell = `: > ${begun}; until [ -e ${go} ]; do sleep 0.1; done`;
-    const { result } = await turn([{ shell }, { say: "Slept." }], { traffic });
-    await waitFor(() => existsSync(begun), "the command runs");
+    const { result, events } = await turn([{ shell }, { say: "Slept." }], { traffic });
+    const isTold = () => events.some(({ type }) => type === "agent.tool");
+    await waitFor(() => existsSync(begun) && isTold(), "the command runs, and the harness has told of it");
     // Nothing else was heard for longer than a harness may be silent.
     const { now } = performance;
     vi.spyOn(performance, "now").mockImplementation(() => now.call(performance) + 120_000);

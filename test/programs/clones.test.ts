@@ -141,7 +141,8 @@ describe.each(shells)("export-work.sh in %s", (shell) => {
     await repository.run("echo 'b filter=lfs' > .gitattributes && echo b > b");
     const { code, head, stderr } = await exportWork(repository, shell);
     expect([code !== 0, head]).toEqual([true, null]);
-    expect(stderr).toContain("clean filter 'lfs' failed");
+    // The filter ends before or after git asks it.
+    expect(stderr).toMatch(/clean filter 'lfs' failed|the remote end hung up unexpectedly/u);
   });
 
   test.each([

@@ -144,6 +144,9 @@ for (const colorScheme of ["light", "dark"] as const) {
   });
 }
 
+/** As if the person came back from another window: the page asks for news. */
+const comeBack = (page: Page) =>
+  page.evaluate("document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))");
 const question = (page: Page) => page.getByRole("alertdialog", { name: "Leave without saving?" });
 
 /** Answers the browser's own question before a page is left. @returns what it asked so far, by type */
@@ -273,8 +276,6 @@ test("a form reverts no change that others made while it was open, and shows it 
   const { id } = await site.call("/repository/create", { url });
   const made = await site.call("/automation/create", { name: "Ours", macro: "ours", instructions: "say x" });
   const page = await openSettings();
-  // As a window that gets the focus again: what is shown is read again.
-  const comeBack = () => page.evaluate("document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))");
 
   await page.getByLabel("Allowed repositories").fill("127.0.0.1/*");
   await site.call("/organization/update", { monthlyBudgetUsd: 250, egress: ["mirror.acme.example"] });
@@ -287,7 +288,7 @@ test("a form reverts no change that others made while it was open, and shows it 
   });
   await expect.poll(() => page.getByLabel("All of them in a month").inputValue()).toBe("250");
   await site.call("/organization/update", { monthlyBudgetUsd: 300 });
-  await comeBack();
+  await comeBack(page);
   await expect.poll(() => page.getByLabel("All of them in a month").inputValue()).toBe("300");
   await site.call("/organization/update", { repositories: null, monthlyBudgetUsd: null, egress: [] });
 
@@ -305,7 +306,7 @@ test("a form reverts no change that others made while it was open, and shows it 
     branch: "develop",
     description: "What people should know",
   });
-  await comeBack();
+  await comeBack(page);
   await expect.poll(() => environment.getByLabel("Folders").inputValue()).toBe("services");
 
   await page.goto(`/automations/${made.id}`);
@@ -336,7 +337,7 @@ test("a sign-in that ends in the midst of work loses nothing that was written", 
   await followUp.fill("say more");
   await pool.query("delete from browser_session");
   // What the page asks for by itself may find out first, and the field be gone.
-  await page.keyboard.press("Control+Enter");
+  await Promise.allSettled([followUp.press("Control+Enter", { timeout: 30_000 })]);
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);
   await page.getByLabel("API key").fill(adminKey);
@@ -348,14 +349,13 @@ test("a sign-in that ends in the midst of work loses nothing that was written", 
   await page.getByLabel("Name").fill("Kept all the same");
   await pool.query("delete from browser_session");
   // What the page asks for by itself may find out first; then the question covers the button already.
-  const isRefused = page.waitForResponse((response) => response.url().endsWith("/update") && response.status() === 401);
   await page.getByRole("button", { name: "Save" }).dispatchEvent("click");
-  await (await isRefused).finished();
+  await expect.poll(() => page.locator("form").first().innerText()).toMatch(/sign in again\s+Cancel\s+Save\s*$/u);
   await question(page).getByRole("button", { name: "Cancel" }).click();
   expect(await page.getByLabel("Name").inputValue()).toBe("Kept all the same");
   // What the page asks for by itself does not ask again.
   const refused = page.waitForResponse((response) => response.status() === 401);
-  await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+  await comeBack(page);
   await (await refused).finished();
   await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
   expect(await question(page).count()).toBe(0);
