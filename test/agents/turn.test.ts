@@ -116,7 +116,7 @@ describe("a turn", () => {
     };
     const shell = `: > ${begun}; until [ -e ${go} ]; do sleep 0.1; done`;
     const { result, events } = await turn([{ shell }, { say: "Slept." }], { traffic });
-    const isTold = () => events.some(({ type }) => type === "agent.tool");
+    const isTold = () => events.some(({ type, data }) => type === "agent.tool" && data.status === "in_progress");
     await waitFor(() => existsSync(begun) && isTold(), "the command runs, and the harness has told of it");
     // Nothing else was heard for longer than a harness may be silent.
     const { now } = performance;
