@@ -32,6 +32,8 @@ const foreseen: ReadonlySet<string> = new Set([
 /** What a host that is away makes of `fetch`, and a database of a query that is being written; a log's message has those of the causes. */
 const ofConnections =
   /^(?:fetch failed|terminated|(?:Connection terminated unexpectedly: )?write EPIPE|write ECONNRESET)$/u;
+/** A worker says so once it has looked at its disk: a program that fails for that does not always tell why. */
+const ofFullDisks = "the disk of this worker is full";
 const failed = 50;
 
 /**
@@ -52,7 +54,7 @@ function isUnforeseen(line: string): boolean {
   const { level = 0, msg = "", err } = JSON.parse(line) as LogLine;
   // A warning without this says what was done instead.
   if (level < failed && !msg.endsWith("will retry")) return false;
-  if (err === undefined) return false;
+  if (err === undefined || msg === ofFullDisks) return false;
   return ofAttempts.test(msg) || !isPassing(err);
 }
 

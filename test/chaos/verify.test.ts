@@ -209,6 +209,11 @@ test("an unforeseen error of a background task is reported, and none that the ch
   await logged("api-0", "request failed with an unexpected error", new UnavailableError("the database is away"));
   expect(await unforeseen(folder, nodes)).toEqual([expect.stringContaining("out of range")]);
   await logged("worker-0", "the early start failed; another is made", new RangeError("out of range"), 40);
+  await logged(
+    "worker-1",
+    "the disk of this worker is full",
+    new Error("git read-tree failed: unable to write file a"),
+  );
   expect(await unforeseen(folder, nodes)).toEqual([]);
 });
 
