@@ -1,4 +1,4 @@
-import { rm, writeFile } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
@@ -7,7 +7,7 @@ import type { Script } from "../model/server.ts";
 import { inOtherClone } from "../other-clone.ts";
 import { waitFor } from "../wait-for.ts";
 import { createWorld, noticesOf, startInProcess, untilOver, type World } from "../world.ts";
-import { script as ordered } from "./script.ts";
+import { letGo, script as ordered, untilLetGo } from "./script.ts";
 
 /** Branches that others move: before a follow-up, during a turn, by force, and away. */
 let world: World;
@@ -68,15 +68,12 @@ async function begin(): Promise<Begun> {
 /** @param meanwhile what is done elsewhere while the agent's command runs, which waits for it */
 async function say({ id, name }: Begun, order: string, status = "completed", meanwhile?: () => Promise<unknown>) {
   prompts.length = 0;
-  const message =
-    meanwhile === undefined
-      ? order
-      : order.replace("shell ", "shell until [ -e .git/go ]; do sleep 0.05; done; rm .git/go; ");
+  const message = meanwhile === undefined ? order : order.replace("shell ", `shell ${untilLetGo}; rm .git/go; `);
   await client.session.message(id, { message });
   if (meanwhile !== undefined) {
     await waitFor(() => Promise.resolve(prompts.length > 0), "the agent works");
     await meanwhile();
-    await writeFile(join(world.data, "sessions", id, "workspace", name, ".git/go"), "");
+    await letGo(world.data, id, name);
   }
   const session = await untilOver(client, id);
   expect([session.status, session.failure]).toEqual([status, status === "completed" ? null : session.failure]);

@@ -1,5 +1,3 @@
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { StepName } from "../../src/domain/sessions/step.ts";
@@ -9,7 +7,7 @@ import { commandLines, uniqueMark } from "../sandboxes/sandbox-folders.ts";
 import { inOtherClone } from "../other-clone.ts";
 import { waitFor } from "../wait-for.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
-import { script } from "./script.ts";
+import { letGo, script, untilLetGo } from "./script.ts";
 
 let world: World;
 let offstage: Offstage;
@@ -34,7 +32,7 @@ const processes = (): string[] =>
   );
 
 /** Checkpoints, which have an index of their own, pass it; the commit waits in it until it is let go. */
-const slowFilter = `[ -n "$GIT_INDEX_FILE" ] || { sleep ${mark} & until [ -e .git/go ]; do sleep 0.1; done; kill $!; }; cat`;
+const slowFilter = `[ -n "$GIT_INDEX_FILE" ] || { sleep ${mark} & ${untilLetGo}; kill $!; }; cat`;
 
 /** Each step, and what makes it last. */
 const steps: readonly [StepName, hang: Failure | null, prompt: string][] = [
@@ -61,23 +59,23 @@ test.each(steps)(
     await client.session.cancel(id);
     expect((await untilOver(client, id)).status).toBe("cancelled");
     // The diff is saved in its own time.
-    if (step === "commit") await writeFile(join(world.data, "sessions", id, "workspace", name, ".git/go"), "");
+    if (step === "commit") await letGo(world.data, id, name);
     await waitFor(() => processes().length === 0, "everything that worked on it is gone");
     expect(await world.forge.pullRequests("acme", name)).toEqual([]);
   },
 );
 
 /** A session, cancelled while its agent works, whose diff is not saved before it is let go, as that of a large repository. */
-async function cancelWithSlowDiff(name: string): Promise<{ readonly id: string; letGo(): Promise<void> }> {
+async function cancelWithSlowDiff(name: string): Promise<string> {
   const { url } = await world.forge.createRepository("acme", name, { "README.md": "# Before\n" });
-  const filter = `[ -n "$GIT_INDEX_FILE" ] || until [ -e .git/go ]; do sleep 0.1; done; cat`;
+  const filter = `[ -n "$GIT_INDEX_FILE" ] || ${untilLetGo}; cat`;
   const prepared = `git config filter.slow.clean '${filter}'; echo 'a.txt filter=slow' > .gitattributes`;
   const prompt = `write a.txt: hello, then shell ${prepared}, then shell sleep ${mark}`;
   const { id } = await client.session.create({ prompt, repositories: [url] });
   await waitFor(() => processes().some((line) => line.startsWith(`sleep ${mark}`)), "the agent works");
   await client.session.cancel(id);
   expect((await untilOver(client, id)).status).toBe("cancelled");
-  return { id, letGo: () => writeFile(join(world.data, "sessions", id, "workspace", name, ".git/go"), "") };
+  return id;
 }
 
 const patchOf = async (id: string): Promise<string> =>
@@ -101,17 +99,19 @@ test("a patch that is longer than what is kept is cut, which the API says, and t
 });
 
 test("a cancelled session keeps its diff, however long saving it takes, and is cancelled before that", async () => {
-  const { id, letGo } = await cancelWithSlowDiff("cancel-slow-diff");
+  const name = "cancel-slow-diff";
+  const id = await cancelWithSlowDiff(name);
   expect(await patchOf(id)).not.toContain("+hello");
-  await letGo();
+  await letGo(world.data, id, name);
   await waitFor(async () => (await patchOf(id)).includes("+hello"), "the diff is saved");
   await waitFor(() => processes().length === 0, "everything that worked on it is gone");
 });
 
 test("a follow-up that arrives while a cancelled session's diff is saved goes on from its work", async () => {
-  const { id, letGo } = await cancelWithSlowDiff("cancel-slow-diff-follow-up");
+  const name = "cancel-slow-diff-follow-up";
+  const id = await cancelWithSlowDiff(name);
   await client.session.message(id, { message: "write b.txt: b" });
-  await letGo();
+  await letGo(world.data, id, name);
   expect((await untilOver(client, id)).status).toBe("completed");
   const patch = await patchOf(id);
   for (const line of ["+hello", "+b"]) expect(patch).toContain(line);

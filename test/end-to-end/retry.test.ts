@@ -1,5 +1,3 @@
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { SessionDetail } from "../../src/domain/sessions/session.ts";
@@ -8,7 +6,7 @@ import type { Action } from "../model/server.ts";
 import { descendantsOf } from "../chaos/processes.ts";
 import { waitFor } from "../wait-for.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
-import { obey } from "./script.ts";
+import { letGo, obey, untilLetGo } from "./script.ts";
 
 // Passing failures are retried automatically: no test in this file queues a session by hand, unless it is about that.
 
@@ -126,8 +124,7 @@ test("a model that takes a request and never answers is asked again", async () =
 
 test("a harness that is killed resumes its turn, with what it had made", async () => {
   const { name, url } = await repository();
-  const wait = "until [ -e .git/go ]; do sleep 0.1; done";
-  const prompt = `write made.txt: before the crash, then shell ${wait}, then write more.txt: after it`;
+  const prompt = `write made.txt: before the crash, then shell ${untilLetGo}, then write more.txt: after it`;
   const { id } = await client.session.create({ prompt, repositories: [url] });
   for await (const event of client.streamEvents(id)) {
     if (event.type === "agent.tool" && event.data.title.includes("sleep")) break;
@@ -135,7 +132,7 @@ test("a harness that is killed resumes its turn, with what it had made", async (
   const harness = descendantsOf(process.pid).find(({ command }) => command.includes("basic/main"));
   if (harness === undefined) throw new Error("no harness runs");
   process.kill(harness.pid, "SIGKILL");
-  await writeFile(join(world.data, "sessions", id, "workspace", name, ".git/go"), "");
+  await letGo(world.data, id, name);
   expect(await untilOver(client, id)).toMatchObject({ status: "completed", failure: null });
   expect((await story(id)).retries).toEqual(["agent_crashed"]);
   const { events } = await client.session.events(id, { limit: 1_000 });

@@ -1,3 +1,5 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { Action, Script } from "../model/server.ts";
 
 /**
@@ -42,6 +44,14 @@ export const waitingScript =
   (isLetGo: () => boolean): Script =>
   (message) =>
     obey(message).map((action) => ("shell" in action && isLetGo() ? { shell: "true" } : action));
+
+/** A command in a clone that ends once `letGo` was called for it. */
+export const untilLetGo = "until [ -e .git/go ]; do sleep 0.1; done";
+
+/** Ends `untilLetGo` in a session's clone. @param data the folder of the server's data. @param repository the clone's folder */
+export function letGo(data: string, sessionId: string, repository: string): Promise<void> {
+  return writeFile(join(data, "sessions", sessionId, "workspace", repository, ".git/go"), "");
+}
 
 /** A shell's commands as one line, as an order has them; `(` and `)` that stand alone in a line keep their meaning. */
 export function inOneLine(commands: string): string {

@@ -1,7 +1,7 @@
 import type { Identity } from "../git/git.ts";
 
-/** Control characters, separators of lines, marks that turn the direction of writing, and what ends a name (git-interpret-trailers(1)). */
-const unfit = /[\p{Cc}\p{Zl}\p{Zp}\u202A-\u202E\u2066-\u2069<>]+/gu;
+/** White space, control characters, marks that turn the direction of writing, and what ends a name (git-interpret-trailers(1)). */
+const unfit = /[\s\p{Cc}\u202A-\u202E\u2066-\u2069<>]+/gu;
 
 /**
  * The end of a commit's message that names who asked for the work: name and address are as a sign-in provider sent them.
@@ -9,6 +9,6 @@ const unfit = /[\p{Cc}\p{Zl}\p{Zp}\u202A-\u202E\u2066-\u2069<>]+/gu;
  */
 export function coAuthorTrailer(person: Identity | null): string {
   if (person === null || !/^[^\s<>\p{Cc}]+@[^\s<>\p{Cc}]+$/u.test(person.email)) return "";
-  const name = person.name.replaceAll(unfit, " ").replaceAll(/\s+/gu, " ").trim();
+  const name = person.name.replaceAll(unfit, " ").trim();
   return `\n\nCo-authored-by: ${name === "" ? person.email.replace(/@.*$/u, "") : name} <${person.email}>`;
 }

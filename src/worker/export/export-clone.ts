@@ -3,6 +3,7 @@ import type { SharedCheckouts } from "../checkouts/shared-checkouts.ts";
 import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
 import type { SandboxFolders } from "../sandboxed/run-command.ts";
 import { git, mustGit, type Identity } from "../git/git.ts";
+import { areUnrelated } from "../git/join.ts";
 import type { Signer } from "../git/signer.ts";
 import type { Clone } from "../clones/clone.ts";
 import { folderGone, hasFolder } from "../clones/has-folder.ts";
@@ -89,8 +90,7 @@ export async function exportClone(
   });
   const options = { cwd: mirror.path, signal };
   // What the target has got since is no change of the session's. On a branch that others replaced by another history, everything is one.
-  const isUnrelated = (await git(["merge-base", baseSha, headSha], options)).code === 1;
-  const range = `${baseSha}${isUnrelated ? ".." : "..."}${headSha}`;
+  const range = `${baseSha}${(await areUnrelated(baseSha, headSha, options)) ? ".." : "..."}${headSha}`;
   const diffWith = (...more: readonly string[]) =>
     git(["diff", "--no-ext-diff", "--no-textconv", "--no-color", ...more, range], {
       ...options,

@@ -154,6 +154,11 @@ export async function isWithin(sha: string, other: string, options: GitOptions):
   return code === 0;
 }
 
+/** Whether two commits have no commit in common; also false if the repository lacks one of them. */
+export async function areUnrelated(one: string, other: string, options: GitOptions): Promise<boolean> {
+  return (await git(["merge-base", one, other], options)).code === 1;
+}
+
 /** Whether everything that theirs has beyond ours are commits of the session. */
 async function isOwnAlone({ ours, theirs, own }: JoinRequest, options: GitOptions): Promise<boolean> {
   if (!own.has(theirs)) return false;

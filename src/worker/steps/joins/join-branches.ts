@@ -5,7 +5,7 @@ import type { Clone } from "../../clones/clone.ts";
 import { completeClones, withClone } from "../../clones/clones.ts";
 import { exportedHead, exportedRef, theirsRef } from "../../clones/exported-refs.ts";
 import { git } from "../../git/git.ts";
-import { isWithin, joinCommits, type Join } from "../../git/join.ts";
+import { areUnrelated, isWithin, joinCommits, type Join } from "../../git/join.ts";
 import { askRemote } from "../../git/mirrors/ask-remote.ts";
 import { fetchBranch } from "../../git/mirrors/fetch-commits.ts";
 import { remoteOptions, type Mirror } from "../../git/mirrors/mirror.ts";
@@ -267,7 +267,7 @@ async function withTheirs(
   const base = target === null ? "" : (await git(["merge-base", branch, target], options)).stdout.trim();
   const isFollowed = async () =>
     (await isWithin(clone.baseSha, base, options)) ||
-    (name !== targetBranch && (await git(["merge-base", clone.baseSha, branch], options)).code === 1);
+    (name !== targetBranch && (await areUnrelated(clone.baseSha, branch, options)));
   const baseSha = base !== "" && (await isFollowed()) ? base : clone.baseSha;
   const theirs = [...new Set([...(clone.theirs ?? []), ...tips.map(({ sha }) => sha)])];
   const taken = { ...clone, baseSha, theirs };
